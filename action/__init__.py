@@ -1,0 +1,1 @@
+"""Runs one leg beside untrusted pull-request code. Holds no write token; never imports `bot`."""

@@ -1,0 +1,4 @@
+"""Pure decisions: what to run, how to read a run, what it means.
+
+Nothing here imports `action` or `bot`, talks to the network or starts a process.
+"""

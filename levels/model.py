@@ -1,0 +1,371 @@
+"""The vocabulary: suites, boundaries, verdict words, and the shape of a level. Loading never belongs here.
+
+Every Struct is frozen, keyword-only and refuses unknown fields.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Final
+
+import msgspec
+
+# `$` alone also matches before a final newline.
+COMMIT_PATTERN: Final = r"^[0-9a-f]{40}$(?!\n)"
+ID_PATTERN: Final = r"^[a-z0-9][a-z0-9-]{0,62}$(?!\n)"
+OVERRIDE_PATTERN: Final = r"^(\+\+?|~)?[A-Za-z_][A-Za-z0-9_.@/-]*=[^\n]*$(?!\n)"
+
+Commit = Annotated[str, msgspec.Meta(pattern=COMMIT_PATTERN)]
+"""40 lower-case hex digits; never a branch, a tag or an abbreviation."""
+Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN)]
+"""Safe in artifact, check and Slurm job names."""
+Override = Annotated[str, msgspec.Meta(pattern=OVERRIDE_PATTERN, max_length=1000)]
+"""One Hydra assignment with its `+`/`++` kept."""
+EnvName = Annotated[str, msgspec.Meta(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every document and catalogue type.
+
+    msgspec does not inherit `kw_only`, mypy does not inherit `frozen`: each class says both.
+    """
+
+
+class Suite(StrEnum):
+    """The downstream framework that a level exercises."""
+
+    VERL = "verl"
+    NEMO_RL = "nemo-rl"
+
+    @property
+    def label(self) -> str:
+        """The name as its own project writes it."""
+        return {"verl": "verl", "nemo-rl": "NeMo-RL"}[self.value]
+
+
+class Boundary(StrEnum):
+    """The stage at which a leg broke, in the order of a run. Source: cases/TAXONOMY.md, *Boundaries*."""
+
+    BRIDGE_CHECKS = "bridge-checks"
+    ENVIRONMENT = "environment"
+    CONTAINER = "container"
+    DEPENDENCY = "dependency"
+    CONFIG = "config"
+    DATA = "data"
+    MODEL_DOWNLOAD = "model-download"
+    RAY = "ray"
+    ROLLOUT_ENGINE_START = "rollout-engine-start"
+    BRIDGE_IMPORT = "bridge-import"
+    PROVIDER_BUILD = "provider-build"
+    HF_IMPORT = "hf-import"
+    PEFT_WRAP = "peft-wrap"
+    DDP_WRAP = "ddp-wrap"
+    FSDP_WRAP = "fsdp-wrap"
+    OPTIMIZER = "optimizer"
+    ROLLOUT = "rollout"
+    REWARD = "reward"
+    TRAIN_STEP = "train-step"
+    CHECKPOINT_SAVE = "checkpoint-save"
+    CHECKPOINT_LOAD = "checkpoint-load"
+    REFIT = "refit"
+    METRICS = "metrics"
+    SHUTDOWN = "shutdown"
+
+
+class Outcome(StrEnum):
+    """The overall word of a leg or a run."""
+
+    PASS = "Pass"
+    FAIL = "Fail"
+    BLOCKED = "Blocked"
+
+
+class Status(StrEnum):
+    """The word beside one deliverable."""
+
+    PASS = "Pass"
+    FAIL = "Fail"
+    BLOCKED = "Blocked"
+    SKIPPED = "Skipped"
+    NOT_REQUESTED = "Not requested"
+
+
+class Attribution(StrEnum):
+    """Who must act."""
+
+    BRIDGE_SIDE = "bridge-side"
+    DOWNSTREAM = "downstream"
+    ENVIRONMENT = "environment"
+    UNDETERMINED = "undetermined"
+
+
+class Process(StrEnum):
+    """A kind of process whose imports are probed."""
+
+    DRIVER = "driver"
+    RAY_WORKER = "ray-worker"
+
+
+class Deliverable(StrEnum):
+    """Rows of the procedures' *Summary Format*, in order."""
+
+    BRIDGE_CHECKS = "bridge-checks"
+    BRIDGE_IMPORT = "bridge-import"
+    RUN = "run"
+    VARIANTS = "variants"
+    CAPTURE = "capture"
+
+
+class Bound(StrEnum):
+    """How a metric is compared with a number."""
+
+    AT_LEAST = ">="
+    ABOVE = ">"
+    AT_MOST = "<="
+    BELOW = "<"
+
+
+class Aggregate(StrEnum):
+    """Which value of a metric series is compared."""
+
+    MIN = "min"
+    MAX = "max"
+    LAST = "last"
+
+
+class CriterionBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="check"):
+    """One pass condition. The judge has one function per subclass; the YAML says which apply to a level."""
+
+    id: Id
+    says: str
+    """The sentence that this criterion holds the run to."""
+    source: str
+    """Procedure and section, or `repo: path@commit`."""
+    deliverable: Deliverable
+    boundary: Boundary
+    """Where a run that breaks only this criterion is said to have broken."""
+    unmet: Outcome
+    """`Fail` or `Blocked`."""
+    remedy: str
+    """What the reader should do when it is not met; shown as a Follow-up."""
+
+
+class ImportPath(CriterionBase, frozen=True, kw_only=True, tag="import-path"):
+    """`module` was imported in `process` from below `root` (a root of `Roots`)."""
+
+    process: Process
+    module: str
+    root: Annotated[str, msgspec.Meta(pattern="^(bridge-src|mcore)$")]
+
+
+class TreesAsPlanned(CriterionBase, frozen=True, kw_only=True, tag="trees-as-planned"):
+    """Bridge, Megatron-LM and suite were at the planned commits and clean."""
+
+
+class BridgeChecksPassed(CriterionBase, frozen=True, kw_only=True, tag="bridge-checks"):
+    """The focused Bridge tests ran and passed."""
+
+
+class LogFlag(CriterionBase, frozen=True, kw_only=True, tag="log-flag"):
+    """The log shows setting `name` with `value`, and with no other value."""
+
+    name: str
+    value: str
+
+
+class ReachedStage(CriterionBase, frozen=True, kw_only=True, tag="stage"):
+    """The log shows that the run got past each boundary of `stages`."""
+
+    stages: tuple[Boundary, ...]
+
+
+class WeightsImported(CriterionBase, frozen=True, kw_only=True, tag="weights-imported"):
+    """Every mapped weight was found and copied, except names listed as normal."""
+
+    missing_allowed: tuple[str, ...] = ()
+    mismatch_allowed: tuple[str, ...] = ()
+
+
+class AdaptersAttached(CriterionBase, frozen=True, kw_only=True, tag="adapters-attached"):
+    """PEFT attached to at least one module: adapter parameters above 0."""
+
+
+class LastStep(CriterionBase, frozen=True, kw_only=True, tag="last-step"):
+    """Every phase's progress reached the step that the phase asks for, out of that total."""
+
+
+class Resumed(CriterionBase, frozen=True, kw_only=True, tag="resumed"):
+    """The phase `phase` loaded the checkpoint of step `from_step` and trained the next one."""
+
+    phase: Id
+    from_step: int
+
+
+class MetricsLogged(CriterionBase, frozen=True, kw_only=True, tag="metrics-logged"):
+    """Each metric of `keys` was logged at the phase's last step."""
+
+    keys: tuple[str, ...]
+
+
+class MetricsFinite(CriterionBase, frozen=True, kw_only=True, tag="metrics-finite"):
+    """No value of a metric whose name contains one of `words` is NaN or infinite."""
+
+    words: tuple[str, ...]
+
+
+class MetricBound(CriterionBase, frozen=True, kw_only=True, tag="metric-bound"):
+    """`aggregate(metric) bound value`; the metric must be present."""
+
+    metric: str
+    aggregate: Aggregate
+    bound: Bound
+    value: float
+    threshold_source: str
+    """Where the number comes from."""
+
+
+class AssertionsPassed(CriterionBase, frozen=True, kw_only=True, tag="assertions"):
+    """The suite's own metric assertions ran, and every row passed."""
+
+
+class LearningSignal(CriterionBase, frozen=True, kw_only=True, tag="learning-signal"):
+    """Series move, are finite and not constant. Called learning signal, never convergence."""
+
+    moving: tuple[str, ...]
+    """Metrics that must take more than one value."""
+    nonzero: tuple[str, ...]
+    """Metrics that must not stay at zero."""
+    min_steps: int
+
+
+class NoException(CriterionBase, frozen=True, kw_only=True, tag="no-exception"):
+    """No unrecovered exception, fatal signal or swallowed failure in a Bridge-facing stage."""
+
+
+class ExitZero(CriterionBase, frozen=True, kw_only=True, tag="exit-zero"):
+    """Every phase's command exited with code 0, inside its time limit."""
+
+
+class LogCaptured(CriterionBase, frozen=True, kw_only=True, tag="log-captured"):
+    """The log was kept, whole, and is not empty."""
+
+
+Criterion = (
+    ImportPath
+    | TreesAsPlanned
+    | BridgeChecksPassed
+    | LogFlag
+    | ReachedStage
+    | WeightsImported
+    | AdaptersAttached
+    | LastStep
+    | Resumed
+    | MetricsLogged
+    | MetricsFinite
+    | MetricBound
+    | AssertionsPassed
+    | LearningSignal
+    | NoException
+    | ExitZero
+    | LogCaptured
+)
+
+
+class Limitation(Record, frozen=True, kw_only=True):
+    """A sentence about what a Pass did not show, printed when the effective settings match.
+
+    With neither condition it is always printed. Env and override conditions must all hold in at least one phase.
+    """
+
+    says: str
+    when_env: dict[EnvName, str] = {}
+    when_override: dict[str, str] = {}
+    """Key without `+`/`++` to value."""
+
+
+class Phase(Record, frozen=True, kw_only=True):
+    """One call of a wrapper. Text may hold the placeholders of `levels.plan.PLACEHOLDERS`, written `@{name}`."""
+
+    id: Id
+    command: tuple[str, ...]
+    """argv, run in the suite's root."""
+    env: dict[EnvName, str] = {}
+    overrides: tuple[Override, ...] = ()
+    """Appended to `command`."""
+    steps: int
+    """Training step (1-based, counted over all phases) that this phase must reach."""
+    minutes: int
+    """Time limit."""
+    metrics: str | None = None
+    """Path, relative to the suite's root, of a metrics file that the wrapper writes."""
+    remove_before: tuple[str, ...] = ()
+    """Paths, relative to the suite's root, of stale output to remove first."""
+
+
+class Variant(Record, frozen=True, kw_only=True):
+    """A named change of a level. Env and overrides apply to every phase, after the phase's own."""
+
+    id: Id
+    title: str
+    why: str
+    env: dict[EnvName, str] = {}
+    overrides: tuple[Override, ...] = ()
+    proves: tuple[str, ...] = ()
+    does_not_prove: tuple[str, ...] = ()
+    limitations: tuple[Limitation, ...] = ()
+    adds_criteria: tuple[Criterion, ...] = ()
+    drops_criteria: tuple[Id, ...] = ()
+    gpus: int | None = None
+    minutes: int | None = None
+    on_request_only: bool = False
+
+
+class Requirement(Record, frozen=True, kw_only=True):
+    """A data set or model that a level needs before anything starts."""
+
+    id: Id
+    kind: Annotated[str, msgspec.Meta(pattern="^(dataset|model)$")]
+    path: str
+    """Where it must be readable; placeholders allowed."""
+    prepare: tuple[str, ...] = ()
+    """argv, run in the suite's root, that makes it when it is missing; empty means: never made by a leg."""
+    unless_variant: tuple[Id, ...] = ()
+    """Variants that make it unnecessary."""
+    remedy: str
+
+
+class Level(Record, frozen=True, kw_only=True):
+    """A numbered coverage step of a suite."""
+
+    suite: Suite
+    number: int
+    id: Id
+    title: str
+    run_title: str
+    """Text of the run's row in the summary, for example `LoRA + DDP`."""
+    required_when: str
+    proves: tuple[str, ...]
+    does_not_prove: tuple[str, ...]
+    source: str
+    gpus: int
+    minutes: int
+    """Expected wall time of the whole leg; an estimate unless `minutes_source` names a run."""
+    minutes_source: str
+    opt_in: bool = False
+    """Only when asked or directly touched; left out of `level=all`."""
+    default_model: str
+    deliverables: dict[str, str] = {}
+    """Words accepted by `judge --requested` that this level covers, with a title each."""
+    bridge_tests: tuple[str, ...] = ()
+    """Focused Bridge tests, relative to the Bridge root."""
+    requirements: tuple[Requirement, ...] = ()
+    phases: tuple[Phase, ...]
+    criteria: tuple[Criterion, ...]
+    variants: tuple[Variant, ...] = ()
+    limitations: tuple[Limitation, ...] = ()
+
+
+class SuiteCatalogue(Record, frozen=True, kw_only=True):
+    """One suite's YAML file."""
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=1)]
+    suite: Suite
+    levels: tuple[Level, ...]
