@@ -14,9 +14,8 @@ import msgspec
 import yaml
 
 from levels.errors import ConfigError, UsageError
-from levels.model import Criterion, Level, Limitation, Phase, Suite, SuiteCatalogue, Variant
+from levels.model import PLACEHOLDERS, Criterion, Level, Limitation, Phase, Suite, SuiteCatalogue, Variant
 from levels.pins import Pins
-from levels.plan import PLACEHOLDERS
 
 SUITE_FILES: Final = {Suite.VERL: "verl.yaml", Suite.NEMO_RL: "nemo_rl.yaml"}
 MAX_YAML_BYTES: Final = 1_000_000

@@ -13,6 +13,11 @@ COMMIT_PATTERN: Final = r"^[0-9a-f]{40}$(?!\n)"
 ID_PATTERN: Final = r"^[a-z0-9][a-z0-9-]{0,62}$(?!\n)"
 OVERRIDE_PATTERN: Final = r"^(\+\+?|~)?[A-Za-z_][A-Za-z0-9_.@/-]*=[^\n]*$(?!\n)"
 
+PLACEHOLDERS: Final = frozenset(
+    {"model_path", "model_id", "reward_model_path", "data", "scratch", "pythonpath", "suite_root", "bridge_root"}
+)
+"""Names that phases may use as `@{name}`; the GPU machine fills them from its site settings."""
+
 Commit = Annotated[str, msgspec.Meta(pattern=COMMIT_PATTERN)]
 """40 lower-case hex digits; never a branch, a tag or an abbreviation."""
 Id = Annotated[str, msgspec.Meta(pattern=ID_PATTERN)]
@@ -282,7 +287,7 @@ class Limitation(Record, frozen=True, kw_only=True):
 
 
 class Phase(Record, frozen=True, kw_only=True):
-    """One call of a wrapper. Text may hold the placeholders of `levels.plan.PLACEHOLDERS`, written `@{name}`."""
+    """One call of a wrapper. Text may hold the placeholders of `PLACEHOLDERS`, written `@{name}`."""
 
     id: Id
     command: tuple[str, ...]

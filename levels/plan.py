@@ -1,18 +1,15 @@
 """The Plan: everything that will run and why. Site settings never belong here."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
+from levels.catalogue import Catalogue, resolve_phases, variants_of
 from levels.documents import digest
 from levels.model import Commit, Id, Phase, Record, Suite
 from levels.pins import SuitePin, Workaround
-
-PLACEHOLDERS: Final = frozenset(
-    {"model_path", "model_id", "reward_model_path", "data", "scratch", "pythonpath", "suite_root", "bridge_root"}
-)
-"""Names that phases may use as `@{name}`; the GPU machine fills them from its site settings."""
 
 Repository = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$(?!\n)")]
 
@@ -165,3 +162,78 @@ class Plan(Record, frozen=True, kw_only=True):
 def leg_id(suite: Suite, level: int, level_id: str, variants: tuple[str, ...]) -> str:
     """Unique within a plan and safe in artifact, check and job names: `verl-0-lora-ddp-eager`."""
     return "-".join((suite.value, str(level), level_id, *variants))[:63].rstrip("-")
+
+
+def build_legs(
+    catalogue: Catalogue,
+    selection: Selection,
+    *,
+    bridge_repository: str,
+    bridge_commit: str,
+    mcore_commit: str | None,
+    variants: Mapping[Suite, tuple[str, ...]] | None = None,
+    model: LegModel | None = None,
+) -> tuple[Leg, ...]:
+    """One leg for each chosen level, level 0 as `smoke`, the others as `deep`.
+
+    Args:
+        catalogue: the levels and pins.
+        selection: what to run.
+        bridge_repository: clone URL of the repository that the pull request is against.
+        bridge_commit: the consented commit.
+        mcore_commit: the submodule's gitlink, when known.
+        variants: variants to apply to every level of a suite that has them.
+        model: replaces the level's default model.
+
+    Raises:
+        UsageError: for a level or variant that does not exist.
+
+    """
+    wanted = variants or {}
+    return tuple(
+        _build_leg(
+            catalogue, choice, bridge_repository, bridge_commit, mcore_commit, wanted.get(choice.suite, ()), model
+        )
+        for choice in selection.chosen
+    )
+
+
+def _build_leg(
+    catalogue: Catalogue,
+    choice: Choice,
+    bridge_repository: str,
+    bridge_commit: str,
+    mcore_commit: str | None,
+    names: tuple[str, ...],
+    model: LegModel | None,
+) -> Leg:
+    level = catalogue.level(choice.suite, choice.level)
+    chosen = variants_of(level, names)
+    phases = resolve_phases(level, chosen)
+    pin = catalogue.pins.suite(choice.suite)
+    ids = tuple(variant.id for variant in chosen)
+    return Leg(
+        id=leg_id(level.suite, level.number, level.id, ids),
+        suite=level.suite,
+        level=level.number,
+        level_id=level.id,
+        variants=ids,
+        title=f"{level.suite.label} {level.number} {level.title}",
+        stage="smoke" if level.number == 0 else "deep",
+        bridge_repository=bridge_repository,
+        bridge_commit=bridge_commit,
+        mcore_repository=catalogue.pins.mcore_repository,
+        mcore_commit=mcore_commit,
+        suite_pin=pin,
+        workarounds=catalogue.pins.workarounds_for(pin),
+        model=model or _default_model(catalogue, level.default_model),
+        gpus=max((variant.gpus for variant in chosen if variant.gpus is not None), default=level.gpus),
+        minutes=sum(phase.minutes for phase in phases),
+        bridge_tests=level.bridge_tests,
+        phases=phases,
+    )
+
+
+def _default_model(catalogue: Catalogue, name: str) -> LegModel:
+    revision = next((pin.revision for pin in catalogue.pins.models if pin.name == name), None)
+    return LegModel(name=name, revision=revision)
