@@ -7,7 +7,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, assert_never
 
 from bot.prose import visible_lines
 from levels.model import COMMIT_PATTERN, Record, Suite
@@ -179,6 +179,23 @@ def parse(body: str) -> tuple[Command | CommandError, ...]:
         )
         return (*found[:MAX_COMMANDS], error)
     return tuple(found)
+
+
+def text_of(command: Command | CommandError) -> str:
+    """The command as one would write it again."""
+    match command:
+        case RunE2E():
+            return command.text
+        case CommandError(line=line):
+            return line
+        case Rerun(failed=failed):
+            return f"{NAME} rerun{' failed' if failed else ''}"
+        case Waive():
+            return f'{NAME} waive suite={command.suite.value} level={command.level} reason="{command.reason}"'
+        case Explain() | Cancel() | Help():
+            return f"{NAME} {type(command).__name__.lower()}"
+        case _:
+            assert_never(command)
 
 
 def usage() -> str:

@@ -123,12 +123,17 @@ class _App(msgspec.Struct):
 class _File(msgspec.Struct):
     filename: str
     status: str
+    changes: int = 0
     previous_filename: str | None = None
     patch: str | None = None
 
     def record(self) -> ChangedFile:
         return ChangedFile(
-            path=self.filename, previous_path=self.previous_filename, status=self.status, patch=self.patch
+            path=self.filename,
+            previous_path=self.previous_filename,
+            status=self.status,
+            lines=self.changes,
+            patch=self.patch,
         )
 
 
@@ -361,7 +366,9 @@ class _Comments:
     def create(self, number: int, body: str, is_it: Callable[[Comment], bool]) -> Comment:
         def find() -> _Comment | None:
             found = next((comment for comment in self.all(number) if is_it(comment)), None)
-            return found and _Comment(id=found.id, body=found.body, user=_Name(found.author), html_url=found.url)
+            if found is None:
+                return None
+            return _Comment(id=found.id, body=found.body, user=_Name(found.author), html_url=found.url)
 
         return self._api.post(f"/issues/{number}/comments", {"body": body}, _Comment, find).record()
 

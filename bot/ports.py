@@ -21,6 +21,8 @@ class ChangedFile(Record, frozen=True, kw_only=True):
     path: str
     previous_path: str | None
     status: str
+    lines: int
+    """Added plus removed lines, by GitHub's count."""
     patch: str | None
     """Null for binary and very large files."""
 
