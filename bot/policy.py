@@ -1,0 +1,51 @@
+"""Who may ask for what, as data. Deciding about one person never belongs here (gate.py)."""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from bot.roles import Role
+from levels.catalogue import parse
+from levels.model import Record, Suite
+
+Label = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
+"""A label name. Source: GITHUB.md section 6, 50 characters."""
+Seconds = Annotated[int, msgspec.Meta(ge=0, le=86_400)]
+
+
+class Settled(Record, frozen=True, kw_only=True):
+    """Seconds for which a head must have been visible before it can be meant without being named."""
+
+    same_repository: Seconds
+    fork: Seconds
+
+
+class Policy(Record, frozen=True, kw_only=True):
+    """The whole of policy.yaml."""
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=1)]
+    minimum_role: Role
+    minimum_role_to_ask: Role
+    labels: dict[Label, tuple[Suite, ...]]
+    labels_on_forks: bool
+    settled_seconds: Settled
+
+    def suites(self, labels: tuple[str, ...]) -> tuple[Suite, ...]:
+        """The suites that `labels` ask for together, in the order of Suite."""
+        asked = {suite for label in labels for suite in self.labels.get(label, ())}
+        return tuple(suite for suite in Suite if suite in asked)
+
+
+def load(path: Path | None = None) -> Policy:
+    """The policy in `path`, by default the one beside this module.
+
+    Raises:
+        ConfigError: with file and key path.
+
+    """
+    if path is None:
+        text = (files("bot") / "policy.yaml").read_text(encoding="utf-8")
+        return parse(text, Policy, path="bot/policy.yaml")
+    return parse(path.read_text(encoding="utf-8"), Policy, path=str(path))

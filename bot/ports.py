@@ -1,0 +1,130 @@
+"""What this zone needs of GitHub, as small Protocols and plain records. No HTTP and no PyGithub here."""
+
+from collections.abc import Callable
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from bot.events import Pull
+from bot.roles import Role
+from levels.errors import GitHubError
+from levels.model import Commit, Record
+
+
+class NotFoundError(GitHubError):
+    """GitHub says 404: the thing is not there, or the token may not see it."""
+
+
+class ChangedFile(Record, frozen=True, kw_only=True):
+    """One file of a pull request or of a comparison, in GitHub's words."""
+
+    path: str
+    previous_path: str | None
+    status: str
+    lines: int
+    """Added plus removed lines, by GitHub's count."""
+    patch: str | None
+    """Null for binary and very large files."""
+
+
+class ChangedFiles(Record, frozen=True, kw_only=True):
+    """A file list. `truncated` when GitHub did not show all of it."""
+
+    files: tuple[ChangedFile, ...]
+    truncated: bool
+
+
+class CheckStatus(StrEnum):
+    """State of a check run that we may set. Source: GITHUB.md section 3."""
+
+    QUEUED = "queued"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+class CheckRun(Record, frozen=True, kw_only=True):
+    """A check run as GitHub holds it."""
+
+    id: int
+    name: str
+    status: str
+    conclusion: str | None
+    external_id: str
+    since: datetime | None
+    """`started_at`."""
+    author: str
+    """Login of the app that made it, as in `github-actions[bot]`."""
+
+
+class CheckPayload(Record, frozen=True, kw_only=True):
+    """A check run as we want it. `conclusion` is set exactly when it is completed."""
+
+    name: str
+    head: Commit
+    external_id: str
+    status: CheckStatus
+    conclusion: str | None
+    title: str
+    summary: str
+    details_url: str | None
+
+
+class Comment(Record, frozen=True, kw_only=True):
+    """A comment on a pull request."""
+
+    id: int
+    author: str
+    body: str
+    url: str | None
+
+
+class Pulls(Protocol):
+    """Reads pull requests."""
+
+    def pull(self, number: int) -> Pull:
+        """The pull request as it is now."""
+
+    def files(self, number: int) -> ChangedFiles:
+        """The files of the pull request as it is now."""
+
+    def merge_base(self, base: str, head: str) -> Commit:
+        """The commit from which `head` left `base`."""
+
+    def compared(self, base: str, head: str) -> ChangedFiles:
+        """The files that differ between the merge base and `head`; GitHub shows 300."""
+
+
+class Roles(Protocol):
+    """Reads roles."""
+
+    def role(self, login: str) -> Role:
+        """The role of `login`; NONE when GitHub knows no such collaborator."""
+
+
+class Checks(Protocol):
+    """Reads and writes check runs."""
+
+    def on(self, head: str) -> tuple[CheckRun, ...]:
+        """All check runs of a commit, of everybody, oldest first."""
+
+    def create(self, payload: CheckPayload) -> int:
+        """Create exactly one check run, also when an answer is lost; its id."""
+
+    def update(self, check: int, payload: CheckPayload) -> None:
+        """Make a check run say what `payload` says."""
+
+
+class Comments(Protocol):
+    """Reads and writes comments and reactions."""
+
+    def all(self, number: int) -> tuple[Comment, ...]:
+        """All comments of a pull request, oldest first."""
+
+    def create(self, number: int, body: str, is_it: Callable[[Comment], bool]) -> Comment:
+        """Create exactly one comment; `is_it` knows it again when an answer is lost."""
+
+    def update(self, comment: int, body: str) -> None:
+        """Replace a comment's text."""
+
+    def react(self, comment: int, content: str) -> None:
+        """React to a comment; reacting twice is reacting once."""
