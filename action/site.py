@@ -50,6 +50,8 @@ class Site(Record, frozen=True, kw_only=True):
     uv: Literal["real", "direct"] = "real"
     """`direct` replaces `uv run` by the interpreter; a declared change, printed with every verdict."""
     log_bytes: Annotated[int, msgspec.Meta(ge=100_000, le=MAX_LOG_BYTES)] = MAX_LOG_BYTES
+    phase_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """A shorter time limit for every phase than its level's, where a site has one (a queue's, or a rehearsal's)."""
     probe_seconds: Annotated[int, msgspec.Meta(ge=1, le=3600)] = 300
     checks_minutes: Annotated[int, msgspec.Meta(ge=1, le=240)] = 20
     prepare_minutes: Annotated[int, msgspec.Meta(ge=1, le=240)] = 20

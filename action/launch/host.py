@@ -24,7 +24,7 @@ class Host:
             cwd=trees.suite,
             env=environment.phase_env(job, trees, phase),
             shown_env={**environment.own_env(phase, values), "PYTHONPATH": values["pythonpath"]},
-            seconds=phase.minutes * 60,
+            seconds=min(phase.minutes * 60, job.site.phase_seconds or phase.minutes * 60),
             log_bytes=job.site.log_bytes,
         )
 

@@ -140,8 +140,6 @@ def _site(
         "reward_model": str(reward),
         "scratch": str(scratch),
         "mirrors": {url: str(path) for url, path in mirrors.items()},
-        # Two suites share two processors: Ray's own clean-up threads are the slow part.
-        "env": {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONDONTWRITEBYTECODE": "1"},
         "path": [str(python.parent), *_git_folder()],
     }
     if scenario.phase_seconds is not None:
