@@ -188,6 +188,9 @@ def check(imports: tuple[Import, ...], roots: Roots) -> None:
 
 def _failed(item: Import, roots: Roots) -> EnvironmentBlocked:
     boundary = boundary_of(item, roots)
+    first = (item.error or "no file").partition("\n")[0]
+    missing = re.search(r"No module named '([\w.]+)'", first)
+    package = f"the package that gives the module {missing[1]}" if missing else "what the error names"
     remedies = {
         Boundary.BRIDGE_IMPORT: "see the traceback: the checkout's own code, or PYTHONPATH, is at fault",
         Boundary.RAY: "see probe-ray-worker.log in the evidence; a private Ray could not be used on this machine",
@@ -195,9 +198,11 @@ def _failed(item: Import, roots: Roots) -> EnvironmentBlocked:
     return EnvironmentBlocked(
         boundary,
         doing=f"importing {item.module} in the {item.process.value}",
-        found=item.error or "no file",
+        found=f"{first} (raised in {item.raised_in})" if item.raised_in else first,
         expected=f"a file below {root_of(item.module, roots)}",
-        next_step=remedies.get(boundary, "install the missing package in the suite's environment"),
+        next_step=remedies.get(
+            boundary, f"install {package} for {item.interpreter or 'the suite'}, or name another interpreter"
+        ),
     )
 
 
