@@ -39,11 +39,14 @@ def _not_run(argv: tuple[str, ...], reason: str) -> ChecksRun:
 
 
 def _cannot_start(job: Job, trees: Trees, python: tuple[str, ...]) -> str | None:
-    """Why pytest cannot be started by that interpreter; null when it can."""
+    """Why pytest cannot be started by that interpreter; null when it can.
+
+    Asked outside the Bridge tree: what a change does to pytest's settings is no fault of the environment.
+    """
     log = job.bundle / LOG
     limits = Limits(seconds=120, log_bytes=100_000)
-    argv = (*python, "-c", "import pytest")
-    ended = process.run(argv, cwd=trees.bridge, env=_env(job, trees), log=log, limits=limits)
+    argv = (*python, "-m", "pytest", "--version")
+    ended = process.run(argv, cwd=job.work, env=_env(job, trees), log=log, limits=limits)
     if ended.exit_code == 0:
         return None
     said = log.read_bytes()[-1000:].decode("utf-8", "replace").strip().splitlines()

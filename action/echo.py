@@ -41,7 +41,7 @@ class Echo:
         """Take the next bytes of the process's output."""
         self._bytes += len(chunk)
         *lines, rest = (self._rest + chunk).replace(b"\r", b"\n").split(b"\n")
-        self._rest = rest[-4 * MAX_LINE :]
+        self._rest = rest[: 4 * MAX_LINE]
         for line in lines:
             if line.strip():
                 self._line(line)

@@ -57,7 +57,7 @@ def prepare_folders(job: Job) -> None:
         EnvironmentBlocked: when the TMPDIR is somebody else's.
 
     """
-    for name in ("home", "hf", "scratch", "bin", "pycache"):
+    for name in ("home", "hf", "scratch", "bin"):
         (job.work / name).mkdir(parents=True, exist_ok=True)
     job.tmp.mkdir(mode=0o700, parents=True, exist_ok=True)
     info = job.tmp.lstat()
@@ -110,7 +110,6 @@ def base_env(job: Job) -> dict[str, str]:
         "TMPDIR": str(job.tmp),
         "HF_HOME": str(work / "hf"),
         "XDG_CACHE_HOME": str(work / "home" / ".cache"),
-        "PYTHONPYCACHEPREFIX": str(work / "pycache"),
         "PYTHONUNBUFFERED": "1",
         "RAY_USAGE_STATS_ENABLED": "0",
         # NeMo-RL calls ray.init(address="auto"), which joins any cluster that a process scan finds on the machine;

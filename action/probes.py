@@ -89,7 +89,8 @@ def probe(job: Job, recorder: Recorder) -> None:
 
 
 def _host(job: Job, trees: Trees) -> HostFacts:
-    result = _run(job, trees, "packages", PACKAGES, "")
+    pythonpath, _ = environment.probe_pythonpaths(job, trees, job.leg.phases[0])
+    result = _run(job, trees, "packages", PACKAGES, pythonpath)
     base = environment.base_env(job)
     try:
         found = msgspec.json.decode(result, type=Packages)
@@ -119,11 +120,11 @@ def _run(job: Job, trees: Trees, script: str, arguments: tuple[str, ...], python
     argv = (*environment.interpreter(job), str(_SCRIPTS / f"{script}.py"), str(out), *arguments)
     limits = Limits(seconds=job.site.probe_seconds, log_bytes=_LOG_BYTES)
     ended = process.run(argv, cwd=trees.suite, env=env, log=log, limits=limits)
+    if ended.timed_out:
+        return f"no answer within {job.site.probe_seconds} s".encode()
     if out.is_file() and not out.is_symlink() and out.stat().st_size <= _MAX_RESULT:
         return out.read_bytes()
     tail = log.read_bytes()[-1500:].decode("utf-8", "replace").strip()
-    if ended.timed_out:
-        return f"no answer within {job.site.probe_seconds} s".encode()
     return f"no result, exit code {ended.exit_code}, signal {ended.signal}: {tail or 'no output'}".encode()
 
 
@@ -188,6 +189,9 @@ def check(imports: tuple[Import, ...], roots: Roots) -> None:
 
 def _failed(item: Import, roots: Roots) -> EnvironmentBlocked:
     boundary = boundary_of(item, roots)
+    first = (item.error or "no file").partition("\n")[0]
+    missing = re.search(r"No module named '([\w.]+)'", first)
+    package = f"the package that gives the module {missing[1]}" if missing else "what the error names"
     remedies = {
         Boundary.BRIDGE_IMPORT: "see the traceback: the checkout's own code, or PYTHONPATH, is at fault",
         Boundary.RAY: "see probe-ray-worker.log in the evidence; a private Ray could not be used on this machine",
@@ -195,9 +199,11 @@ def _failed(item: Import, roots: Roots) -> EnvironmentBlocked:
     return EnvironmentBlocked(
         boundary,
         doing=f"importing {item.module} in the {item.process.value}",
-        found=item.error or "no file",
+        found=f"{first} (raised in {item.raised_in})" if item.raised_in else first,
         expected=f"a file below {root_of(item.module, roots)}",
-        next_step=remedies.get(boundary, "install the missing package in the suite's environment"),
+        next_step=remedies.get(
+            boundary, f"install {package} for {item.interpreter or 'the suite'}, or name another interpreter"
+        ),
     )
 
 
