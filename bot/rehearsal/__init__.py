@@ -1,0 +1,1 @@
+"""The embedded GitHub and what a rehearsal needs around it. Never part of a real run's path."""

@@ -1,0 +1,1 @@
+"""What each address of the embedded GitHub does. Routing, permissions and HTTP never belong here."""
