@@ -15,6 +15,13 @@ _LINKED: Final = re.compile(r"(?<=@)|(?<=#)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=gh-)
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&\"'$:=^@])")
 _BACKTICKS: Final = re.compile("`+")
 _SHORTENED: Final = " […]"
+_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9.:-]+(/[A-Za-z0-9._/-]*)?", re.ASCII)
+
+
+class Safe(str):
+    """Markdown that was made safe; everything else is escaped where a template prints it."""
+
+    __slots__ = ()
 
 
 def clean(text: str) -> str:
@@ -32,31 +39,39 @@ def one_line(text: str, limit: int = 300) -> str:
     return joined if len(joined) <= limit else joined[:limit].rstrip() + _SHORTENED
 
 
-def md(text: str, limit: int = 300) -> str:
+def md(text: str, limit: int = 300) -> Safe:
     """`text` as prose of one line that formats nothing, links nothing and mentions nobody; safe in a table."""
-    return _SPECIAL.sub(r"\\\1", _LINKED.sub(BREAK, one_line(text, limit)))
+    return Safe(_SPECIAL.sub(r"\\\1", _LINKED.sub(BREAK, one_line(text, limit))))
 
 
-def code(text: str, limit: int = 300) -> str:
+def code(text: str, limit: int = 300) -> Safe:
     """`text` as inline code of one line, for use outside tables."""
     line = one_line(text, limit)
     if not line:
-        return ""
+        return Safe("")
     ticks = "`" * (_longest_run(line) + 1)
     pad = " " if line[0] in "` " or line[-1] in "` " else ""
-    return f"{ticks}{pad}{line}{pad}{ticks}"
+    return Safe(f"{ticks}{pad}{line}{pad}{ticks}")
 
 
-def cell(text: str, limit: int = 300) -> str:
-    """`text` as inline code of one line, for use inside a table: there a bar ends the cell even in code."""
-    return code(text, limit).replace("|", "\\|")
+def cell(text: str, limit: int = 300) -> Safe:
+    """`text` as inline code of one line, for use inside a table: there a bar ends the cell even in code.
+
+    A backslash of the text's own before a bar would undo the escape, so the two are kept apart.
+    """
+    return Safe(code(text, limit).replace("\\|", f"\\{BREAK}|").replace("|", "\\|"))
 
 
-def fence(text: str, info: str = "text") -> str:
+def fence(text: str, info: str = "text") -> Safe:
     """`text` as a code block whose fence is longer than any run of backticks inside."""
     body = clean(text).strip("\n")
     ticks = "`" * max(3, _longest_run(body) + 1)
-    return f"{ticks}{info}\n{body}\n{ticks}"
+    return Safe(f"{ticks}{info}\n{body}\n{ticks}")
+
+
+def link(url: str | None, words: str) -> Safe:
+    """`words`, leading to `url` when that is a plain address of ours."""
+    return Safe(f"[{md(words)}]({url})") if url and _ADDRESS.fullmatch(url) else md(words)
 
 
 def _longest_run(text: str) -> int:
@@ -64,5 +79,5 @@ def _longest_run(text: str) -> int:
 
 
 def units(text: str) -> int:
-    """UTF-16 code units of `text`: never fewer than its characters. Source: GITHUB.md section 12, which unit is open."""
+    """UTF-16 code units of `text`: never fewer than its characters. Which unit GitHub counts is open."""
     return len(text) + sum(char > "\uffff" for char in text)

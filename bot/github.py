@@ -349,7 +349,7 @@ def _check_body(payload: CheckPayload) -> dict[str, object]:
         "output": {"title": payload.title, "summary": payload.summary},
     }
     if payload.conclusion is not None:
-        body["conclusion"] = payload.conclusion
+        body["conclusion"] = payload.conclusion.value
     if payload.details_url is not None:
         body["details_url"] = payload.details_url
     return body

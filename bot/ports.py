@@ -42,6 +42,15 @@ class CheckStatus(StrEnum):
     COMPLETED = "completed"
 
 
+class CheckConclusion(StrEnum):
+    """Conclusions that we write. `neutral` and `skipped` satisfy a required check, so they are not among them."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ACTION_REQUIRED = "action_required"
+    CANCELLED = "cancelled"
+
+
 class CheckRun(Record, frozen=True, kw_only=True):
     """A check run as GitHub holds it."""
 
@@ -63,7 +72,7 @@ class CheckPayload(Record, frozen=True, kw_only=True):
     head: Commit
     external_id: str
     status: CheckStatus
-    conclusion: str | None
+    conclusion: CheckConclusion | None
     title: str
     summary: str
     details_url: str | None

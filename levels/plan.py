@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -12,6 +12,10 @@ from levels.model import Commit, Id, Phase, Record, Requirement, Suite
 from levels.pins import SuitePin, Workaround
 
 Repository = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$(?!\n)")]
+
+
+NOT_IN_CATALOGUE: Final = "not-in-catalogue"
+"""Rule name of the Reason of a level that is needed and that this release cannot run."""
 
 
 class Decision(StrEnum):
@@ -63,6 +67,15 @@ class Selection(Record, frozen=True, kw_only=True):
     """Smoke family key of PATHS.md, null when no path names one."""
     widened: tuple[str, ...] = ()
     """Why the selection was widened: truncated file list, unknown path, API error."""
+
+    @property
+    def uncovered(self) -> tuple[Choice, ...]:
+        """Skipped levels that the rules ask for and this release's catalogue does not hold: a run proves less."""
+        return tuple(c for c in self.skipped if any(reason.rule == NOT_IN_CATALOGUE for reason in c.reasons))
+
+    def required(self, suite: Suite) -> tuple[int, ...]:
+        """All level numbers of `suite` that the rules ask for, whether or not this release can run them."""
+        return tuple(sorted(c.level for c in (*self.chosen, *self.uncovered) if c.suite is suite))
 
 
 class Consent(Record, frozen=True, kw_only=True):

@@ -1,0 +1,52 @@
+"""Starts a command of this zone by its name. What a command does never stands here."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from levels.errors import ExitCode
+
+USAGE: Final = """\
+usage: python -I -m bot COMMAND [ARGUMENTS]
+
+  plan      what would run for a repository (--repo DIR), a list of paths (--paths-from FILE), an event (--event FILE);
+            `plan --help` and `plan --event --help` show the options
+  receipt   answer at once what a plan decided
+  report    publish a verdict, or write it to files with --dry-run
+  rehearse  a pull-request event through the real workflow files, on this machine
+
+Each command has --help with examples and exit codes.
+"""
+_OF_AN_EVENT: Final = ("--event", "--event-name", "--exit-code")
+_COMMANDS: Final = {
+    "receipt": ("bot.publish_cli", "receive"),
+    "report": ("bot.publish_cli", "report"),
+    "rehearse": ("bot.rehearsal.cli", "main"),
+}
+"""Command to module and function. Modules are loaded when named: `plan` needs no templates, `report` no rules."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """The exit code of the command named first."""
+    name, *rest = argv or [""]
+    if name in {"-h", "--help"}:
+        print(USAGE, end="")
+        return ExitCode.PASS
+    if name == "plan":
+        module, function = ("bot.event_cli" if _of_an_event(rest) else "bot.plan_cli"), "main"
+    elif name in _COMMANDS:
+        module, function = _COMMANDS[name]
+    else:
+        print(USAGE, end="", file=sys.stderr)
+        return ExitCode.USAGE
+    return int(getattr(importlib.import_module(module), function)(rest))
+
+
+def _of_an_event(arguments: Sequence[str]) -> bool:
+    """Whether this is `plan` for an event; without any option the event is that of the workflow run."""
+    return not arguments or any(argument.partition("=")[0] in _OF_AN_EVENT for argument in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""A Selection for people: plain lines, or a table on a terminal. Nothing is decided here.
+
+Paths are a pull request's own words: control characters never reach the terminal.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from levels.model import Suite
+from levels.plan import Choice, Selection
+from levels.rulebook import RuleSet
+
+
+def explain(selection: Selection, book: RuleSet, out: TextIO) -> None:
+    """Every level with rule, file and GPU-minutes, one plain line each, and what is skipped and why."""
+    for line in _lines(selection, book):
+        print(line, file=out)
+
+
+def _lines(selection: Selection, book: RuleSet) -> Iterable[str]:
+    yield from _headlines(selection, book)
+    yield ""
+    for word, choices in _groups(selection):
+        for choice in choices:
+            first, *rest = choice.reasons
+            yield f"{word:8} {_name(choice):11} {_cost(choice):>26}  {choice.title}"
+            yield from (f"{'':9}{_because(reason.rule, reason.path, reason.sentence)}" for reason in (first, *rest))
+
+
+def _groups(selection: Selection) -> Sequence[tuple[str, Sequence[Choice]]]:
+    uncovered = selection.uncovered
+    plain = tuple(choice for choice in selection.skipped if choice not in uncovered)
+    return (("run", selection.chosen), ("MISSING", uncovered), ("skip", plain))
+
+
+def _headlines(selection: Selection, book: RuleSet) -> Iterable[str]:
+    for suite in Suite:
+        numbers = selection.required(suite)
+        yield f"{suite.label}: " + (", ".join(f"level {number}" for number in numbers) if numbers else "not needed")
+    total = sum(choice.gpu_minutes for choice in (*selection.chosen, *selection.uncovered))
+    yield f"cost: {total} GPU-minutes (estimates)"
+    if selection.family is not None:
+        family = book.families[selection.family]
+        model = family.model or "a toy of reduced configuration: construction and training mechanics only"
+        yield f"family: {family.key} ({family.parameters}), model: {model}, {family.gpus} GPUs"
+    for sentence in selection.widened:
+        yield f"WIDENED: {printable(sentence)}"
+    if selection.uncovered:
+        names = ", ".join(_name(choice) for choice in selection.uncovered)
+        yield f"NOT COVERED: the rules ask for {names}, and this release's catalogue has no such level yet;"
+        yield "  whatever the other levels show, this change is not fully tested"
+
+
+def _name(choice: Choice) -> str:
+    return f"{choice.suite.label} {choice.level}"
+
+
+def _cost(choice: Choice) -> str:
+    return f"{choice.gpus} x {choice.minutes} = {choice.gpu_minutes} GPU-min"
+
+
+def _because(rule: str, path: str | None, sentence: str) -> str:
+    return printable(f"rule {rule}: {path}: {sentence}" if path else f"rule {rule}: {sentence}")
+
+
+def printable(text: str) -> str:
+    """`text` with everything that a terminal could obey replaced."""
+    return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def explain_on_terminal(selection: Selection, book: RuleSet, out: TextIO) -> None:
+    """The same as a table with colours."""
+    console = Console(file=out)
+    for line in _headlines(selection, book):
+        loud = line.startswith(("WIDENED", "NOT COVERED", "  "))
+        console.print(Text(line, style="bold yellow" if loud else ""))
+    table = Table("", "level", "GPU-minutes", "why", show_lines=True)
+    styles = {"run": "green", "MISSING": "bold yellow", "skip": "dim"}
+    for word, choices in _groups(selection):
+        for choice in choices:
+            why = "\n".join(_because(reason.rule, reason.path, reason.sentence) for reason in choice.reasons)
+            title = f"{_name(choice)} {choice.title}"
+            table.add_row(*(Text(cell, style=styles[word]) for cell in (word, title, _cost(choice), why)))
+    console.print(table)

@@ -1,0 +1,151 @@
+"""`receipt` and `report`: a Plan, and a Verdict, to GitHub or to files. What is written is decided elsewhere."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, TextIO
+
+from bot import crash, receipt, reporting, settings, work
+from bot.concluding import Concluder
+from bot.outputs import log_line
+from bot.settings import Settings
+from bot.view import Summarize
+from levels import catalogue, conclusion, summary
+from levels.errors import DocumentError, E2EError, ExitCode, UsageError
+from levels.model import Outcome
+from levels.plan import Plan
+from levels.verdict import Verdict
+
+CONCLUDE: Final[Concluder] = conclusion.conclude
+SUMMARIZE: Final[Summarize] = summary.render
+CODES: Final = {Outcome.PASS: ExitCode.PASS, Outcome.FAIL: ExitCode.FAIL, Outcome.BLOCKED: ExitCode.BLOCKED}
+
+RECEIPT_EPILOG: Final = """\
+example:
+  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name receipt --plan plan.json
+
+exit codes: 0 published; 2 the Plan or an option makes no sense; 5 GitHub unavailable; 70 a bug of ours
+"""
+REPORT_EPILOG: Final = """\
+examples:
+  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name report --plan plan.json --verdict verdict.json
+  report --plan plan.json --verdict verdict.json --dry-run out
+
+A verdict that is missing or broken is reported as such, and every check is closed.
+
+exit codes: 0 published, whatever the verdict; with --exit-code 0 Pass, 1 Fail, 3 Blocked; 2 the Plan or an option makes
+no sense; 5 GitHub unavailable; 70 a bug of ours
+"""
+
+
+def receive(argv: Sequence[str], *, environ: Mapping[str, str] | None = None, err: TextIO = sys.stderr) -> int:
+    """The exit code of `receipt`."""
+    parser = _parser("receipt", "Answer at once what a plan decided.", RECEIPT_EPILOG)
+    options = parser.parse_args(list(argv))
+    return _guarded("receipt", err, lambda: _receive(options.plan, settings.read(environ)))
+
+
+def report(argv: Sequence[str], *, environ: Mapping[str, str] | None = None, err: TextIO = sys.stderr) -> int:
+    """The exit code of `report`."""
+    parser = _parser("report", "Publish a verdict, or write what would be published to files.", REPORT_EPILOG)
+    parser.add_argument(
+        "--verdict", type=Path, metavar="FILE", help="the Verdict; without one the run counts as Blocked"
+    )
+    parser.add_argument(
+        "--dry-run", type=Path, metavar="DIR", help="write comment.md, checks.json and summary.md there"
+    )
+    parser.add_argument("--exit-code", action="store_true", help="exit by the verdict")
+    options = parser.parse_args(list(argv))
+    return _guarded("report", err, lambda: _report(options, settings.read(environ), err))
+
+
+def _parser(name: str, description: str, epilog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=name, description=description, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--plan", type=Path, metavar="FILE", required=True, help="the Plan")
+    return parser
+
+
+def _guarded(name: str, err: TextIO, work_on: Callable[[], int]) -> int:
+    try:
+        return work_on()
+    except E2EError as error:
+        notes = "".join(f"; {note}" for note in getattr(error, "__notes__", ()))
+        print(f"{name}: {log_line(f'{error}{notes}')}", file=err)
+        return error.exit_code
+
+
+def _receive(path: Path, env: Settings) -> int:
+    plan = work.read_plan(path)
+    api = work.connect(env)
+    receipt.receive(
+        plan,
+        checks=api.checks,
+        comments=api.comments,
+        catalogue=catalogue.load(),
+        conclude=CONCLUDE,
+        bot_login=env.bot_login,
+        order=work.order(plan, env),
+    )
+    return ExitCode.PASS
+
+
+def _report(options: argparse.Namespace, env: Settings, err: TextIO) -> int:
+    try:
+        plan = work.read_plan(options.plan)
+    except DocumentError:
+        if options.dry_run is None:
+            _tell_crash(env)
+        raise
+    verdict, trouble = _verdict(options.verdict, plan)
+    order = work.order(plan, env)
+    composed = reporting.compose(
+        plan,
+        verdict,
+        catalogue=catalogue.load(),
+        conclude=CONCLUDE,
+        summarize=SUMMARIZE,
+        attempt=order[1],
+        trouble=trouble,
+    )
+    if trouble is not None:
+        print(f"report: {log_line(str(trouble))}", file=err)
+    if options.dry_run is not None:
+        reporting.write_files(composed, options.dry_run)
+    else:
+        _publish(composed, plan, env, order)
+    outcome = verdict.outcome if verdict else Outcome.BLOCKED
+    return CODES[outcome] if options.exit_code else ExitCode.PASS
+
+
+def _verdict(path: Path | None, plan: Plan) -> tuple[Verdict | None, E2EError | None]:
+    """The verdict, or why there is none; both are reported."""
+    try:
+        data = work.read_file(path, "the Verdict") if path else b""
+        return reporting.read_verdict(data, plan), None
+    except (DocumentError, UsageError) as error:
+        return None, error
+
+
+def _publish(composed: reporting.Report, plan: Plan, env: Settings, order: tuple[int, int]) -> None:
+    if env.summary is not None:
+        with env.summary.open("a", encoding="utf-8") as file:
+            file.write(composed.summary)
+    api = work.connect(env)
+    reporting.publish(composed, plan, checks=api.checks, comments=api.comments, bot_login=env.bot_login, order=order)
+
+
+def _tell_crash(env: Settings) -> None:
+    event = work.read_event(None, None, env, work.rights(env))
+    api = work.connect(env)
+    crash.tell(
+        event,
+        pulls=api.pulls,
+        checks=api.checks,
+        comments=api.comments,
+        bot_login=env.bot_login,
+        attempt=env.run_attempt,
+        run_url=env.run_url,
+    )
