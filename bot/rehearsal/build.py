@@ -38,6 +38,31 @@ BOT_PERMISSIONS: Final[Mapping[str, Literal["read", "write"]]] = {
 }
 
 
+ROLES: Final[Mapping[str, str]] = {
+    "ada": "admin",
+    "mia": "maintain",
+    "wim": "write",
+    "tri": "triage",
+    "rea": "read",
+    "nona": "none",
+}
+"""One person of each role."""
+
+
+def small(
+    git_dir: Path,
+    *,
+    full_name: str = "NVIDIA-NeMo/Megatron-Bridge",
+    head: str = "topic",
+    author: str = "wim",
+    clock: datetime | None = None,
+) -> tuple[State, Repository, Issue]:
+    """A state with one repository, one person of each role, and pull request 1 from branch `head` of `git_dir`."""
+    state = new_state(clock)
+    repo = add_repository(state, full_name, git_dir, roles=ROLES)
+    return state, repo, open_pull(state, repo, git_dir, head=head, author=author)
+
+
 def new_state(clock: datetime | None = None) -> State:
     """A state with the GitHub Actions app and nothing else. Without `clock` its time is the machine's."""
     state = State(clock=clock)
