@@ -166,7 +166,8 @@ class Checker:
         for error in self.errors(schema, instance):
             inner = best_match([error])
             if not known_deviation(exchange, inner):
-                yield f"{inner.json_path}: {inner.message[:300]}"
+                text = inner.message
+                yield f"{inner.json_path}: {text if len(text) < 400 else text[:150] + ' ... ' + text[-150:]}"
 
 
 def known_deviation(exchange: Exchange, error: ValidationError) -> bool:

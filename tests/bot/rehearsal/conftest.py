@@ -14,7 +14,7 @@ from github import Auth, Github
 from bot.rehearsal import build
 from bot.rehearsal.faults import Fault
 from bot.rehearsal.server import Server, serve
-from bot.rehearsal.state import Issue, Repository, State
+from bot.rehearsal.state import Issue, Repository, State, dump, load
 from tests.tools.openapi_check import Checker
 
 NOON = datetime(2026, 8, 3, 12, tzinfo=UTC)
@@ -52,16 +52,6 @@ class Git:
         return self("rev-parse", "HEAD")
 
 
-@pytest.fixture
-def git(tmp_path: Path) -> Git:
-    """Branch `main` with a few files, and branch `topic` with one commit more."""
-    git = Git(tmp_path / "bridge")
-    git.write({"src/a.py": "a = 1\nb = 2\n", ".github/bridge-e2e.yml": "labels: {}\n", "README.md": "hello\n"}, "base")
-    git("checkout", "-qb", "topic")
-    git.write({"src/a.py": "a = 1\nb = 3\n", "src/new.py": "c = 4\n"}, "topic")
-    return git
-
-
 @dataclass(kw_only=True)
 class World:
     state: State
@@ -75,12 +65,30 @@ class World:
         return self.pull.pull.head_sha
 
 
-@pytest.fixture
-def world(git: Git) -> World:
-    state, repo, pull = build.small(git.path, clock=NOON)
+@pytest.fixture(scope="session")
+def git(tmp_path_factory: pytest.TempPathFactory) -> Git:
+    """Branch `main` with a few files, and branch `topic` with one commit more. Shared: never commit to it."""
+    git = Git(tmp_path_factory.mktemp("bridge") / "repository")
+    git.write({"src/a.py": "a = 1\nb = 2\n", ".github/bridge-e2e.yml": "labels: {}\n", "README.md": "hello\n"}, "base")
+    git("checkout", "-qb", "topic")
+    git.write({"src/a.py": "a = 1\nb = 3\n", "src/new.py": "c = 4\n"}, "topic")
+    return git
+
+
+@pytest.fixture(scope="session")
+def small_state(git: Git) -> bytes:
+    state, repo, _ = build.small(git.path, clock=NOON)
     build.grant(state, TOKEN, permissions={**build.BOT_PERMISSIONS, "actions": "write"}, repository=repo.full_name)
     build.grant(state, PERSONAL, app=None, login="mia", permissions={"issues": "write", "pull-requests": "write"})
-    return World(state=state, repo=repo, pull=pull, git=git)
+    return dump(state)
+
+
+@pytest.fixture
+def world(small_state: bytes, git: Git) -> World:
+    """A fresh state for each test."""
+    state = load(small_state)
+    repo = state.repositories["NVIDIA-NeMo/Megatron-Bridge"]
+    return World(state=state, repo=repo, pull=repo.issues[1], git=git)
 
 
 @dataclass(kw_only=True)
