@@ -10,6 +10,7 @@ from bot.rehearsal.state import (
     ACTIONS_APP,
     ACTIONS_LOGIN,
     App,
+    ChangedFile,
     CheckRun,
     CheckSuite,
     Comment,
@@ -154,6 +155,13 @@ def load_commits(repo: Repository, git_dir: Path, tips: Iterable[str]) -> None:
     repo.commits |= gitread.commits(git_dir, list(tips), known=frozenset(repo.commits))
 
 
+def load_diff(repo: Repository, git_dir: Path, base: str, head: str) -> list[ChangedFile]:
+    """Make the comparison of two commits answerable; its files. `base` is an ancestor of `head`."""
+    files = gitread.diff(git_dir, base, head)
+    repo.diffs[f"{base}..{head}"] = files
+    return files
+
+
 def load_tree(repo: Repository, git_dir: Path, sha: str, keep: Callable[[str], bool] = lambda _path: True) -> None:
     """Make the files of a commit readable by the contents API."""
     tree = gitread.tree(git_dir, sha)
@@ -226,8 +234,7 @@ def push(state: State, repo: Repository, git_dir: Path, number: int, sha: str) -
         fork.commits |= {known: repo.commits[known] for known in repo.ancestors(sha)}
         fork.refs[f"refs/heads/{pull.head_ref}"] = sha
     pull.commits = [known for known in repo.ancestors(sha) if known not in repo.ancestors(merge_base)][::-1]
-    pull.files = gitread.diff(git_dir, merge_base, sha)
-    repo.diffs[f"{merge_base}..{sha}"] = pull.files
+    pull.files = load_diff(repo, git_dir, merge_base, sha)
     issue.updated_at = state.now()
 
 
