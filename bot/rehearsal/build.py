@@ -134,7 +134,7 @@ def add_repository(
         owner=owner,
         name=name,
         default_branch=default_branch,
-        clone_url=str(git_dir),
+        clone_url=git_dir.resolve().as_uri(),
         created_at=state.now(),
         private=private,
         parent=parent,
@@ -245,6 +245,7 @@ def put_label(state: State, repo: Repository, number: int, *names: str) -> None:
             repo.labels.append(Label(id=state.new_id(), name=name))
         if name not in repo.issues[number].labels:
             repo.issues[number].labels.append(name)
+    repo.issues[number].updated_at = state.now()
 
 
 def add_comment(
@@ -255,6 +256,7 @@ def add_comment(
     now = state.now()
     comment = Comment(id=state.new_id(), issue=number, user=author, app=app, body=body, created_at=now, updated_at=now)
     repo.comments[comment.id] = comment
+    repo.issues[number].updated_at = now
     return comment
 
 

@@ -1,4 +1,4 @@
-"""Writes tests/fixtures/openapi/github-rest.json.gz: the operations that the embedded GitHub has, and their schemas.
+"""Writes tests/fixtures/openapi/github-rest.json.gz: what the embedded GitHub answers and sends, with the schemas.
 
     npm pack @octokit/openapi@23.0.2 && tar xzf octokit-openapi-23.0.2.tgz
     python tests/tools/trim_openapi.py package
@@ -37,8 +37,8 @@ def references(node: Json) -> set[str]:
     return set(re.findall(r'"(#/components/[^"]+)"', json.dumps(node)))
 
 
-def trim(description: dict[str, Any], operations: set[tuple[str, str]]) -> dict[str, Any]:
-    """The named operations with all that they refer to.
+def trim(description: dict[str, Any], operations: set[tuple[str, str]], events: set[str]) -> dict[str, Any]:
+    """The named operations and event payloads with all that they refer to.
 
     Raises:
         SystemExit: when GitHub's description has no such operation.
@@ -53,7 +53,7 @@ def trim(description: dict[str, Any], operations: set[tuple[str, str]]) -> dict[
         fields = {"operationId", "parameters", "requestBody", "responses"}
         paths.setdefault(path, {})[method.lower()] = without_prose({k: v for k, v in operation.items() if k in fields})
     components: dict[str, Any] = {}
-    todo = references(paths)
+    todo = references(paths) | {f"#/components/schemas/{event}" for event in events}
     done: set[str] = set()
     while todo:
         reference = todo.pop()
@@ -65,6 +65,14 @@ def trim(description: dict[str, Any], operations: set[tuple[str, str]]) -> dict[
     return {"openapi": description["openapi"], "paths": paths, "components": components}
 
 
+def events() -> set[str]:
+    """Schemas of the payloads that bot/rehearsal/payloads.py makes."""
+    from bot.rehearsal.payloads import PULL_ACTIONS  # noqa: PLC0415  needs the path that `main` sets
+
+    pulls = {f"webhook-pull-request-{action.replace('_', '-')}" for action in PULL_ACTIONS}
+    return pulls | {"webhook-issue-comment-created", "webhook-merge-group-checks-requested"}
+
+
 def main(package: Path) -> None:
     """Trim the unpacked npm package in `package`."""
     sys.path.insert(0, str(ROOT))
@@ -72,7 +80,7 @@ def main(package: Path) -> None:
 
     facts = json.loads((package / "package.json").read_text())
     description = json.loads((package / "generated" / "api.github.com.json").read_text())
-    trimmed = trim(description, {(route.method, route.template) for route in ROUTES})
+    trimmed = trim(description, {(route.method, route.template) for route in ROUTES}, events())
     origin = {"package": facts["name"], "version": facts["version"], "file": "generated/api.github.com.json"}
     data = json.dumps({"x-origin": {**origin, "license": facts["license"]}, **trimmed}, sort_keys=True)
     TARGET.parent.mkdir(parents=True, exist_ok=True)

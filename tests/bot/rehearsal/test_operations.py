@@ -51,7 +51,7 @@ def _(_repo: Repository, _world: World, session: Session) -> Result:
 
 @operation("GET", REPO, ("NVIDIA-NeMo/Megatron-Bridge", "main", True))
 def _(repo: Repository, world: World, _session: Session) -> Result:
-    return repo.full_name, repo.default_branch, repo.clone_url == str(world.git.path)
+    return repo.full_name, repo.default_branch, repo.clone_url == world.git.path.as_uri()
 
 
 @operation(
