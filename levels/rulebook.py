@@ -1,7 +1,7 @@
-"""The rules as data: shape, strict loading and matching. What follows from a match: levels/rules.py.
+"""The rules as data: shape, strict loading, matching. What follows from a match stands in levels/rules.py.
 
-Patterns are gitignore patterns (pathspec) and RE2 expressions, compiled once and matched in linear time: names and lines
-of a pull request are hostile.
+Patterns are gitignore patterns (pathspec) and RE2 expressions, compiled once and matched in linear time: names and
+lines of a pull request are hostile.
 """
 
 import re
