@@ -12,8 +12,8 @@ from typing import Final
 from bot.rehearsal.repos import apply
 from bot.rehearsal.scenarios import Edit
 
-LOCK_DIGEST: Final = ".lock-digest"
-"""The composite actions reuse an environment whose digest file matches their lock."""
+INSTALLED: Final = ("action", "bot")
+"""Zones whose composite action installs an environment, unless the one there names their lock's digest."""
 
 
 def image(at: Path, edits: Iterable[Edit]) -> Path:
@@ -27,16 +27,18 @@ def image(at: Path, edits: Iterable[Edit]) -> Path:
     return python
 
 
-def product(tree: Path, lock: Path | None) -> Path:
+def product(tree: Path) -> Path:
     """Our own interpreter beside the tree `tree`, importing the zones from `tree` and the libraries from this machine."""
     python = _environment(tree / ".venv")
+    packages = _site_packages(tree / ".venv")
     # A relative line: jobs run in copies of the tree.
-    depth = len((_site_packages(tree / ".venv")).relative_to(tree).parts)
-    lines = ["/".join([".."] * depth), _machine_packages()]
-    (_site_packages(tree / ".venv") / "product.pth").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    if lock is not None:
-        digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-        (tree / ".venv" / LOCK_DIGEST).write_text(digest + "\n", encoding="utf-8")
+    root = "/".join(".." for _ in packages.relative_to(tree).parts)
+    (packages / "product.pth").write_text(f"{root}\n{_machine_packages()}\n", encoding="utf-8")
+    for zone in INSTALLED:
+        lock = tree / "requirements" / f"{zone}.lock"
+        if lock.is_file():
+            digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+            (tree / ".venv" / f".{zone}-lock").write_text(f"{digest}\n", encoding="utf-8")
     return python
 
 

@@ -1,5 +1,6 @@
 """Everything that one rehearsal needs on disk, in one folder. Starting processes never belongs here."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -30,6 +31,8 @@ class Workspace(Record, frozen=True, kw_only=True):
     repos: repos.Repos
     product: Path
     """Our own tree with the miniatures' pins; jobs get copies of it."""
+    product_commit: str
+    """Stands for the commit of that tree, which nobody committed: 40 digits of its digest."""
     site: Path
     artifacts: Path
     actions: Path
@@ -61,6 +64,7 @@ def make(root: Path, scenario: Scenario, full_name: str = "NVIDIA-NeMo/Megatron-
         root=root,
         repos=made,
         product=product,
+        product_commit=_digest(product),
         site=site,
         artifacts=folders["artifacts"],
         actions=folders["actions"],
@@ -88,8 +92,16 @@ def _product(at: Path, made: repos.Repos) -> Path:
     if (OURS / "requirements").is_dir():
         shutil.copytree(OURS / "requirements", at / "requirements")
     (at / "levels" / "pins.yaml").write_text(yaml.safe_dump(_pins(load().pins, made), sort_keys=False), "utf-8")
-    interpreters.product(at, None)
+    interpreters.product(at)
     return at
+
+
+def _digest(tree: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(tree.rglob("*")):
+        if path.is_file() and ".venv" not in path.parts:
+            digest.update(str(path.relative_to(tree)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:40]
 
 
 def _pins(pins: Pins, made: repos.Repos) -> dict[str, Any]:
