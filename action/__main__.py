@@ -1,7 +1,6 @@
 """`run` (a person, or CI in one go) and `step` (one workflow step): parse, call, return a code."""
 
 import argparse
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ import msgspec
 
 from action import dryrun, local, runner
 from action.context import Job
+from action.echo import say
 from action.leftovers import adopt_orphans
 from action.site import Site, load_site
 from levels.catalogue import load
@@ -127,15 +127,6 @@ def _own_job(args: argparse.Namespace, site: Site) -> Job:
     return local.job_of(request, site, load())
 
 
-def _say(line: str) -> None:
-    """Print at once; a reader that went away must not cost us the evidence."""
-    try:
-        sys.stdout.write(line + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _judge(job: Job) -> int:
     """Start the judge as a program of its own: it reads hostile evidence, and prints the summary."""
     argv = [sys.executable, "-I", "-m", "levels", "judge", "--evidence", str(job.bundle)]
@@ -152,8 +143,8 @@ def _main(args: argparse.Namespace) -> int:
     adopt_orphans()
     runner.catch_signals()
     if args.command == "step":
-        return runner.run_one(args.name, job, write=_say)[1]
-    _, code = runner.run_leg(job, write=_say)
+        return runner.run_one(args.name, job, write=say)[1]
+    _, code = runner.run_leg(job, write=say)
     if own and not args.no_judge and code in {ExitCode.PASS, ExitCode.BLOCKED}:
         return _judge(job)
     return code

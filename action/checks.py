@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 
 from action import environment, process
-from action.collect import file_ref
+from action.collect import log_ref
 from action.context import Job, Trees, trees_of
-from action.echo import Echo
+from action.echo import Echo, say
 from action.process import Limits
 from action.store import Recorder, clean
 from levels.evidence import ChecksRun
@@ -60,13 +60,13 @@ def _env(job: Job, trees: Trees) -> dict[str, str]:
 def _run(job: Job, trees: Trees, argv: tuple[str, ...]) -> ChecksRun:
     limits = Limits(seconds=job.site.checks_minutes * 60, log_bytes=_LOG_BYTES)
     log = job.bundle / LOG
-    echo = Echo("bridge-checks", print)
+    echo = Echo("bridge-checks", say)
     ended = process.run(argv, cwd=trees.bridge, env=_env(job, trees), log=log, limits=limits, echo=echo)
     counts = counts_of(_tail(log))
     run = ChecksRun(
         command=_shown(argv),
         exit_code=ended.exit_code,
-        log=file_ref(job.bundle, LOG, cut=ended.log_cut),
+        log=log_ref(job.bundle, LOG, cut=ended.log_cut),
         passed=counts.get("passed", 0),
         failed=counts.get("failed", 0),
         errors=counts.get("errors", 0),

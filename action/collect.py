@@ -39,8 +39,11 @@ def file_ref(bundle: Path, name: str, *, cut: bool = False) -> FileRef:
 
 
 def log_ref(bundle: Path, name: str, *, cut: bool = False) -> FileRef | None:
-    """`file_ref`, or null where no such log was written."""
-    return file_ref(bundle, name, cut=cut) if (bundle / name).is_file() else None
+    """`file_ref`, or null where no such log was written, or where the leg put something else in its place."""
+    try:
+        return file_ref(bundle, name, cut=cut)
+    except OSError:
+        return None  # a missing file is a fact that the judge acts on
 
 
 def take_metrics(bundle: Path, suite: Path, phase: Phase) -> FileRef | None:
@@ -51,7 +54,7 @@ def take_metrics(bundle: Path, suite: Path, phase: Phase) -> FileRef | None:
     if phase.metrics is None:
         return None
     source = suite / phase.metrics
-    if not source.resolve().is_relative_to(suite.resolve()) or not source.is_file():
+    if not source.resolve().is_relative_to(suite.resolve()) or source.is_symlink() or not source.is_file():
         return None
     name = f"metrics-{phase.id}.json"
     try:
@@ -60,7 +63,7 @@ def take_metrics(bundle: Path, suite: Path, phase: Phase) -> FileRef | None:
         if error.errno not in FULL:
             raise
         cut = True
-    return file_ref(bundle, name, cut=cut)
+    return log_ref(bundle, name, cut=cut)
 
 
 def _copy(source: Path, target: Path) -> bool:

@@ -1,6 +1,8 @@
 """Untrusted lines on the job's own output: inert, short and few. Whole logs never belong here."""
 
+import os
 import re
+import sys
 import time
 from collections.abc import Callable
 from typing import Final
@@ -21,6 +23,15 @@ def inert(text: str) -> str:
     plain = _CONTROL.sub("", _ANSI.sub("", text[: 4 * MAX_LINE])).replace("\t", " ").replace("\n", " ")
     plain = plain.replace("::", ": :").replace("##[", "# #[")
     return plain if len(plain) <= MAX_LINE else plain[:MAX_LINE] + " ..."
+
+
+def say(line: str) -> None:
+    """Print at once; a reader that went away must not cost us the evidence."""
+    try:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Echo:

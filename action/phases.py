@@ -1,15 +1,14 @@
 """The run itself: each phase of the leg through the site's launcher. What its exit code means never belongs here."""
 
 import shutil
-import sys
 from pathlib import Path
 
 import msgspec
 
 from action import environment, process
-from action.collect import file_ref, log_name, take_metrics
+from action.collect import log_name, log_ref, take_metrics
 from action.context import Job, Trees, trees_of
-from action.echo import Echo
+from action.echo import Echo, say
 from action.launch import LAUNCHERS
 from action.launch.base import Request
 from action.process import Ended
@@ -45,7 +44,7 @@ def _phase(job: Job, recorder: Recorder, trees: Trees, phase: Phase) -> PhaseRun
     # Written before the start: whoever finds the evidence of a killed runner sees that the phase had begun.
     recorder.update(phases=(*before, started), launcher=launcher.name)
     name = log_name(phase.id)
-    ended = launcher.execute(request, job.bundle / name, Echo(phase.id, _say))
+    ended = launcher.execute(request, job.bundle / name, Echo(phase.id, say))
     run = msgspec.structs.replace(
         started,
         started_at=ended.started_at,
@@ -54,11 +53,11 @@ def _phase(job: Job, recorder: Recorder, trees: Trees, phase: Phase) -> PhaseRun
         signal=ended.signal,
         timed_out=ended.timed_out,
         leftovers=ended.leftovers,
-        log=file_ref(job.bundle, name, cut=ended.log_cut),
+        log=log_ref(job.bundle, name, cut=ended.log_cut),
         metrics=take_metrics(job.bundle, trees.suite, phase),
     )
     recorder.update(phases=(*before, run))
-    _say(_how(phase, ended))
+    say(_how(phase, ended))
     return run
 
 
@@ -78,11 +77,6 @@ def _how(phase: Phase, ended: Ended) -> str:
     more = ", time limit" if ended.timed_out else ""
     left = f", {ended.leftovers} processes had to be ended" if ended.leftovers else ""
     return f"bridge-e2e: {phase.id}: {how}{more} after {ended.seconds:.0f} s{left}"
-
-
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def remove_inside(root: Path, name: str) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from action import environment, process
 from action.context import Job, Trees, trees_of
-from action.echo import Echo
+from action.echo import Echo, say
 from action.process import Limits
 from action.store import Recorder, clean
 from levels.catalogue import fill
@@ -71,7 +71,7 @@ def _make(job: Job, trees: Trees, requirement: Requirement, argv: tuple[str, ...
     if argv[0] in {"python", "python3"}:
         argv = (*environment.interpreter(job), *argv[1:])
     limits = Limits(seconds=job.site.prepare_minutes * 60, log_bytes=_LOG_BYTES)
-    ended = process.run(argv, cwd=trees.suite, env=env, log=log, limits=limits, echo=Echo(requirement.id, print))
+    ended = process.run(argv, cwd=trees.suite, env=env, log=log, limits=limits, echo=Echo(requirement.id, say))
     if ended.exit_code == 0:
         return None
     lines = log.read_bytes()[-4000:].decode("utf-8", "replace").strip().splitlines()

@@ -3,21 +3,20 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 
 from action.checkout import DIFF, checkout
 from action.context import InPlace, Job, trees_of
 from action.store import open_recorder
 from levels.errors import EnvironmentBlocked
-from levels.evidence import Evidence
+from levels.evidence import Evidence, TreeState
 from levels.model import Boundary, Suite
 from levels.pins import Replacement, Workaround
+from tests.action.miniature import World
 
 Git = Callable[..., str]
-# What conftest.py gives; importlib mode has no module to import it from.
-World = Any
 
 
 def check_out(job: Job) -> Evidence:
@@ -26,7 +25,7 @@ def check_out(job: Job) -> Evidence:
     return recorder.evidence
 
 
-def state(evidence: Evidence, name: str) -> Any:
+def state(evidence: Evidence, name: str) -> TreeState:
     return next(tree for tree in evidence.trees if tree.name == name)
 
 
@@ -73,7 +72,7 @@ def test_nothing_is_shared_or_kept(world: World) -> None:
 def test_settings_of_the_machine_and_of_the_tree_run_nothing(
     world: World, tmp_path: Path, commit_to: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A filter and a hook that would leave a file behind: in the user's and the mirror's settings, named by the tree."""
+    """Filters and hooks that would leave a file behind, in the settings of the user and of the mirror."""
     mark = tmp_path / "ran"
     evil = f"touch {mark}"
     home = tmp_path / "person"
@@ -83,7 +82,8 @@ def test_settings_of_the_machine_and_of_the_tree_run_nothing(
         (hooks / name).write_text(f"#!/bin/sh\n{evil}\n")
         (hooks / name).chmod(0o755)
     (home / ".gitconfig").write_text(
-        f'[core]\n\thooksPath = {hooks}\n\tfsmonitor = "{evil}"\n[filter "evil"]\n\tsmudge = "{evil}; cat"\n\tclean = "{evil}; cat"\n'
+        f'[core]\n\thooksPath = {hooks}\n\tfsmonitor = "{evil}"\n'
+        f'[filter "evil"]\n\tsmudge = "{evil}; cat"\n\tclean = "{evil}; cat"\n'
     )
     with (world.bridge / ".git/config").open("a") as file:
         file.write(f'[filter "evil"]\n\tsmudge = "{evil}; cat"\n[uploadpack]\n\tpackObjectsHook = "{evil}; exec"\n')
@@ -147,6 +147,7 @@ def test_a_workaround_changes_the_copy_and_is_recorded(world: World) -> None:
     suite = state(evidence, "suite")
     assert (suite.applied, suite.dirty, suite.commit) == (("mend",), (), world.suite_commit)
     assert (job.planned_trees.suite / "pkg/adapter.py").read_text() == "NEW = 2\nNEW = 2\n"
+    assert suite.diff is not None
     assert suite.diff.path == DIFF
     assert "+NEW = 2" in (job.bundle / DIFF).read_text()
     assert (world.suite / "pkg/adapter.py").read_text() == "OLD = 1\nOLD = 1\n"
@@ -168,12 +169,8 @@ def test_a_workaround_for_another_commit_is_not_applied(world: World, commit_to:
     fix = workaround(world)
     newer = commit_to(world.suite, {"pkg/adapter.py": "fixed\n"})
     pin = world.leg().suite_pin
-    leg = world.leg(workarounds=(fix,), suite_pin=type(pin)(**{**_fields(pin), "commit": newer}))
+    leg = world.leg(workarounds=(fix,), suite_pin=msgspec.structs.replace(pin, commit=newer))
     assert state(check_out(world.job(leg)), "suite").applied == ()
-
-
-def _fields(struct: Any) -> dict[str, Any]:
-    return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
 
 def test_a_persons_trees_are_used_where_they_are_and_dirt_is_listed(world: World, in_place: InPlace) -> None:

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -27,8 +26,7 @@ from action.leftovers import TOKEN_VARIABLE
 from levels.catalogue import load
 from levels.errors import EnvironmentBlocked
 from levels.model import Phase, Suite
-
-World = Any
+from tests.action.miniature import SHORT, World
 
 
 def test_the_parents_environment_does_not_leak(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,7 +53,7 @@ def test_every_cache_is_the_legs_own_and_ray_starts_its_own_cluster(world: World
 
 
 def test_rays_sockets_fit(world: World) -> None:
-    job = world.job(tmp="/tmp")
+    job = world.job(tmp=SHORT)
     longest = job.tmp / "ray" / "session_2026-11-30_21-57-12_123456_1234567" / "sockets" / "plasma_store"
     assert len(str(longest)) < 107
 

@@ -6,23 +6,23 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
 from action import probes
 from action.checkout import checkout
+from action.context import Job
 from action.probes import MODULES, boundary_of, check, imports_of, probe
 from action.store import open_recorder
 from levels.errors import EnvironmentBlocked
 from levels.evidence import Evidence, Import, Roots
 from levels.model import Boundary, Process
+from levels.plan import Leg
+from tests.action.miniature import SHORT, World
 
-World = Any
 
-
-def probed(job: Any) -> tuple[Evidence, EnvironmentBlocked | None]:
+def probed(job: Job) -> tuple[Evidence, EnvironmentBlocked | None]:
     recorder = open_recorder(job, write=print)
     checkout(job, recorder)
     try:
@@ -36,7 +36,7 @@ def by_kind(evidence: Evidence, kind: Process) -> dict[str, Import]:
     return {item.module: item for item in evidence.imports if item.process is kind}
 
 
-def break_bridge(world: World, commit_to: Callable[..., str], source: str) -> Any:
+def break_bridge(world: World, commit_to: Callable[..., str], source: str) -> Leg:
     text = textwrap.dedent(source)
     new = commit_to(
         world.bridge, {"src/megatron/bridge/__init__.py": text}, links={"3rdparty/Megatron-LM": world.mcore_commit}
@@ -70,7 +70,9 @@ def test_a_megatron_lm_that_the_wrapper_puts_first_stops_the_leg(world: World, t
     assert not by_kind(evidence, Process.RAY_WORKER)
 
 
-def test_a_package_that_links_out_of_the_checkout_stops_the_leg(world: World, tmp_path: Path, run_git: Any) -> None:
+def test_a_package_that_links_out_of_the_checkout_stops_the_leg(
+    world: World, tmp_path: Path, run_git: Callable[..., str]
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "__init__.py").write_text("")
@@ -229,7 +231,7 @@ for line in sys.stdin:
 @pytest.fixture
 def other_cluster(ray_python: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """An unrelated Ray of somebody else, with state that a restart would lose."""
-    short = Path(f"/tmp/o{tmp_path.stat().st_ino}")  # socket paths must stay below 107 bytes
+    short = Path(SHORT) / f"o{tmp_path.stat().st_ino}"  # socket paths must stay below 107 bytes
     process = subprocess.Popen(
         [ray_python, "-c", CLUSTER, str(short)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -245,7 +247,7 @@ def other_cluster(ray_python: str, tmp_path: Path) -> Iterator[subprocess.Popen[
 def test_a_real_ray_worker_imports_from_the_checkout_and_the_other_cluster_survives(
     world: World, ray_python: str, other_cluster: subprocess.Popen[str]
 ) -> None:
-    job = world.job(python=ray_python, tmp="/tmp", probe_seconds=120)
+    job = world.job(python=ray_python, tmp=SHORT, probe_seconds=120)
     evidence, error = probed(job)
     assert error is None
     found = by_kind(evidence, Process.RAY_WORKER)
@@ -270,7 +272,7 @@ def test_a_worker_that_gets_another_path_stops_the_leg(world: World, ray_python:
         (other / "megatron" / package / "__init__.py").write_text("")
     override = f"++ray_kwargs.ray_init.runtime_env.env_vars.PYTHONPATH={other}"
     phase = msgspec.structs.replace(world.leg().phases[0], overrides=(override,))
-    evidence, error = probed(world.job(world.leg(phases=(phase,)), python=ray_python, tmp="/tmp", probe_seconds=120))
+    evidence, error = probed(world.job(world.leg(phases=(phase,)), python=ray_python, tmp=SHORT, probe_seconds=120))
     assert by_kind(evidence, Process.DRIVER)["megatron.bridge"].error is None
     assert error is not None
     assert error.boundary is Boundary.BRIDGE_IMPORT
