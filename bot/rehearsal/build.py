@@ -10,6 +10,7 @@ from bot.rehearsal.state import (
     ACTIONS_APP,
     ACTIONS_LOGIN,
     App,
+    ChangedFile,
     CheckRun,
     CheckSuite,
     Comment,
@@ -36,6 +37,31 @@ BOT_PERMISSIONS: Final[Mapping[str, Literal["read", "write"]]] = {
     "pull-requests": "write",
     "actions": "read",
 }
+
+
+ROLES: Final[Mapping[str, str]] = {
+    "ada": "admin",
+    "mia": "maintain",
+    "wim": "write",
+    "tri": "triage",
+    "rea": "read",
+    "nona": "none",
+}
+"""One person of each role."""
+
+
+def small(
+    git_dir: Path,
+    *,
+    full_name: str = "NVIDIA-NeMo/Megatron-Bridge",
+    head: str = "topic",
+    author: str = "wim",
+    clock: datetime | None = None,
+) -> tuple[State, Repository, Issue]:
+    """A state with one repository, one person of each role, and pull request 1 from branch `head` of `git_dir`."""
+    state = new_state(clock)
+    repo = add_repository(state, full_name, git_dir, roles=ROLES)
+    return state, repo, open_pull(state, repo, git_dir, head=head, author=author)
 
 
 def new_state(clock: datetime | None = None) -> State:
@@ -108,7 +134,7 @@ def add_repository(
         owner=owner,
         name=name,
         default_branch=default_branch,
-        clone_url=str(git_dir),
+        clone_url=git_dir.resolve().as_uri(),
         created_at=state.now(),
         private=private,
         parent=parent,
@@ -127,6 +153,13 @@ def add_repository(
 def load_commits(repo: Repository, git_dir: Path, tips: Iterable[str]) -> None:
     """Add the newest commits reachable from `tips`, with the files that each changed."""
     repo.commits |= gitread.commits(git_dir, list(tips), known=frozenset(repo.commits))
+
+
+def load_diff(repo: Repository, git_dir: Path, base: str, head: str) -> list[ChangedFile]:
+    """Make the comparison of two commits answerable; its files. `base` is an ancestor of `head`."""
+    files = gitread.diff(git_dir, base, head)
+    repo.diffs[f"{base}..{head}"] = files
+    return files
 
 
 def load_tree(repo: Repository, git_dir: Path, sha: str, keep: Callable[[str], bool] = lambda _path: True) -> None:
@@ -201,8 +234,7 @@ def push(state: State, repo: Repository, git_dir: Path, number: int, sha: str) -
         fork.commits |= {known: repo.commits[known] for known in repo.ancestors(sha)}
         fork.refs[f"refs/heads/{pull.head_ref}"] = sha
     pull.commits = [known for known in repo.ancestors(sha) if known not in repo.ancestors(merge_base)][::-1]
-    pull.files = gitread.diff(git_dir, merge_base, sha)
-    repo.diffs[f"{merge_base}..{sha}"] = pull.files
+    pull.files = load_diff(repo, git_dir, merge_base, sha)
     issue.updated_at = state.now()
 
 
@@ -213,6 +245,7 @@ def put_label(state: State, repo: Repository, number: int, *names: str) -> None:
             repo.labels.append(Label(id=state.new_id(), name=name))
         if name not in repo.issues[number].labels:
             repo.issues[number].labels.append(name)
+    repo.issues[number].updated_at = state.now()
 
 
 def add_comment(
@@ -223,6 +256,7 @@ def add_comment(
     now = state.now()
     comment = Comment(id=state.new_id(), issue=number, user=author, app=app, body=body, created_at=now, updated_at=now)
     repo.comments[comment.id] = comment
+    repo.issues[number].updated_at = now
     return comment
 
 

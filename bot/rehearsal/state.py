@@ -326,6 +326,23 @@ class Repository(Row, kw_only=True):
         of_base = self.ancestors(base)
         return next((sha for sha in self.ancestors(head) if sha in of_base), None)
 
+    def changed_between(self, merge_base: str, head: str) -> list[ChangedFile]:
+        """Files that differ between a commit and one of its descendants.
+
+        Raises:
+            LookupError: when nobody has loaded that difference; an empty answer would be a lie.
+
+        """
+        if merge_base == head:
+            return []
+        if self.commits[head].parents[:1] == [merge_base]:
+            return self.commits[head].files
+        key = f"{merge_base}..{head}"
+        if key not in self.diffs:
+            message = f"{self.full_name} has no difference {key}: load it with build.load_diff"
+            raise LookupError(message)
+        return self.diffs[key]
+
     def tree_of(self, sha: str) -> Mapping[str, Entry]:
         """All paths of a commit, as far as they were loaded."""
         return self.trees.get(self.commits[sha].tree, {})

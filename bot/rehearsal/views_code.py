@@ -60,7 +60,7 @@ def comparison(links: Links, repo: Repository, base: str, head: str, merge_base:
     behind = [sha for sha in repo.ancestors(base) if sha not in repo.ancestors(head)]
     ahead = [sha for sha in repo.ancestors(head) if sha not in repo.ancestors(base)][::-1]
     html, api = f"{links.page(repo)}/compare/{base}...{head}", f"{links.repo(repo)}/compare/{base}...{head}"
-    files = repo.diffs.get(f"{merge_base}..{head}", [])[:COMPARE_FILES]
+    files = repo.changed_between(merge_base, head)[:COMPARE_FILES]
     first = {"files": [changed_file(links, repo, head, file) for file in files]} if not page.start else {}
     return {
         "url": api,

@@ -172,6 +172,7 @@ def add_labels(call: Call) -> Answer:
             repo.labels.append(label)
         if label.name not in issue.labels:
             issue.labels.append(label.name)
+    issue.updated_at = call.state.now()
     return Answer(body=views.labels(call.links, repo, issue))
 
 
@@ -182,6 +183,7 @@ def remove_label(call: Call) -> Answer:
     if label is None or label.name not in issue.labels:
         raise Problem(404, "Label does not exist")
     issue.labels.remove(label.name)
+    issue.updated_at = call.state.now()
     return Answer(body=views.labels(call.links, repo, issue))
 
 
