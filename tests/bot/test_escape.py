@@ -34,6 +34,23 @@ def test_prose_formats_links_and_mentions_nothing(text: str) -> None:
 
 
 @given(HOSTILE)
+@example("- a")
+@example("1. a")
+@example("1) a")
+@example("# a")
+@example("+ a")
+@example("===")
+@example("---")
+@example("> a")
+@example("a: b")
+def test_prose_is_a_paragraph_also_at_the_start_of_a_line(text: str) -> None:
+    for before in ("", "before\n"):
+        safe = md(text)
+        kinds = {token.type for token in PARSER.parse(f"{before}{safe}")}
+        assert kinds <= {"paragraph_open", "inline", "paragraph_close"}
+
+
+@given(HOSTILE)
 def test_code_is_one_code_span(text: str) -> None:
     safe = code(text)
     if safe:
