@@ -34,9 +34,19 @@ exit codes: 0 Pass, 1 Fail, 2 usage or configuration, 3 Blocked, 70 a bug of our
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="python -m levels", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    top = argparse.ArgumentParser(
+        prog="python -m levels",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = top.add_subparsers(dest="command", required=True)
-    judge = commands.add_parser("judge", help="the verdict of a plan, a bundle or a log", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    judge = commands.add_parser(
+        "judge",
+        help="the verdict of a plan, a bundle or a log",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     source = judge.add_mutually_exclusive_group(required=True)
     source.add_argument("--plan", type=Path, help="the Plan; needs --evidence-dir")
     source.add_argument("--evidence", type=Path, help="one bundle with leg.json in it")
@@ -51,7 +61,9 @@ def parser() -> argparse.ArgumentParser:
     judge.add_argument("--bridge-root", help="folder below which megatron.bridge must have been imported")
     judge.add_argument("--metrics", type=Path, help="the run's metrics.json")
     judge.add_argument("--bridge-checks", choices=["pass", "fail", "skipped", "assumed"], default="skipped")
-    judge.add_argument("--json", nargs="?", const="-", help="write the verdict as JSON to this file; - or nothing: print it")
+    judge.add_argument(
+        "--json", nargs="?", const="-", help="write the verdict as JSON to this file; - or nothing: print it"
+    )
     commands.add_parser("validate", help="check every YAML file of this package")
     schema = commands.add_parser("schema", help="write levels/schemas/*.json from the Structs")
     schema.add_argument("--check", action="store_true", help="only compare; 2 when a file is stale")
@@ -182,7 +194,9 @@ def _bytes(path: Path) -> bytes:
         with path.open("rb") as stream:
             return stream.read(MAX_DOCUMENT_BYTES + 1)
     except OSError as error:
-        raise DocumentError(doing=f"reading {path}", found=str(error.strerror), expected="a readable file", next_step="correct the path") from error
+        raise DocumentError(
+            doing=f"reading {path}", found=str(error.strerror), expected="a readable file", next_step="correct the path"
+        ) from error
 
 
 def _usage(doing: str, found: str, expected: str) -> UsageError:

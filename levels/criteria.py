@@ -144,10 +144,14 @@ def _import_path(criterion: ImportPath, subject: Subject) -> Answer:
         if item.process is criterion.process and item.module == criterion.module
     ]
     if not imports or not root:
-        return Answer(met=Met.UNVERIFIED, found=f"no probe of {criterion.module} in the {criterion.process.value}", source=source)
+        return Answer(
+            met=Met.UNVERIFIED, found=f"no probe of {criterion.module} in the {criterion.process.value}", source=source
+        )
     for item in imports:
         if item.file is None:
-            return Answer(met=Met.UNMET, found=f"import failed: {(item.error or 'no reason given')[-300:]}", source=source)
+            return Answer(
+                met=Met.UNMET, found=f"import failed: {(item.error or 'no reason given')[-300:]}", source=source
+            )
         if ".." in item.file.split("/") or not under(item.file, root):
             return Answer(met=Met.UNMET, found=f"{item.file}, not below {root}", source=source)
     return Answer(met=Met.MET, found=str(imports[0].file), source=source)
@@ -160,7 +164,9 @@ def _wrong_root_in_log(subject: Subject) -> Answer | None:
             wrong = not under(root, wanted) if wanted else any(part in root + "/" for part in _INSTALLED)
             if wrong:
                 found = f"megatron.bridge from {root}" + (f", not below {wanted}" if wanted else "")
-                return Answer(met=Met.UNMET, found=found, source=_at(phase, note), lines=(note,), log_name=phase.log_name)
+                return Answer(
+                    met=Met.UNMET, found=found, source=_at(phase, note), lines=(note,), log_name=phase.log_name
+                )
     return None
 
 
@@ -169,7 +175,9 @@ def _import_in_log(criterion: ImportPath, subject: Subject) -> Answer:
         for phase in subject.phases:
             for root, note in (phase.log.imports if phase.log else {}).items():
                 if criterion.process is Process.DRIVER or note.raw.startswith("("):
-                    return Answer(met=Met.MET, found=f"{root}, as the log shows", source=_at(phase, note), lines=(note,))
+                    return Answer(
+                        met=Met.MET, found=f"{root}, as the log shows", source=_at(phase, note), lines=(note,)
+                    )
     return Answer(met=Met.UNVERIFIED, found="the log does not show it", source="log")
 
 
@@ -192,7 +200,11 @@ def _trees(subject: Subject) -> Answer:
         if set(tree.applied) != workarounds[name]:
             applied = ", ".join(sorted(tree.applied)) or "none"
             return Answer(met=Met.UNMET, found=f"{name}: workarounds applied: {applied}", source="evidence.trees")
-    return Answer(met=Met.MET, found=", ".join(f"{n} {t.commit[:9]}" for n, t in states.items() if t.commit), source="evidence.trees")
+    return Answer(
+        met=Met.MET,
+        found=", ".join(f"{n} {t.commit[:9]}" for n, t in states.items() if t.commit),
+        source="evidence.trees",
+    )
 
 
 def _bridge_checks(subject: Subject) -> Answer:
@@ -206,7 +218,9 @@ def _bridge_checks(subject: Subject) -> Answer:
         return Answer(met=Met.UNVERIFIED, found=reason, source="evidence.bridge_checks")
     found = f"{run.passed} passed, {run.failed} failed, {run.errors} errors, exit code {run.exit_code}"
     good = run.exit_code == 0 and run.passed > 0 and run.failed == 0 and run.errors == 0
-    return Answer(met=Met.MET if good else Met.UNMET, found=found, source="bridge-checks.log", log_name="bridge-checks.log")
+    return Answer(
+        met=Met.MET if good else Met.UNMET, found=found, source="bridge-checks.log", log_name="bridge-checks.log"
+    )
 
 
 # ---- what was built --------------------------------------------------------------------------------------------------
@@ -261,9 +275,15 @@ def _weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
         whole = 0 < total <= done
         found = f"{done} of {total} weights"
         lines = (launch.import_line,) if launch.import_line else ()
-        return Answer(met=Met.MET if whole else Met.UNMET, found=found, source=_at(phase, launch.import_line), lines=lines)
+        return Answer(
+            met=Met.MET if whole else Met.UNMET, found=found, source=_at(phase, launch.import_line), lines=lines
+        )
     if "n-cached" in launch.passed:
-        return Answer(met=Met.MET, found="converted earlier (Skipping import)", source=f"{phase.log_name}:{launch.passed['n-cached']}")
+        return Answer(
+            met=Met.MET,
+            found="converted earlier (Skipping import)",
+            source=f"{phase.log_name}:{launch.passed['n-cached']}",
+        )
     return Answer(met=Met.UNVERIFIED, found="the log shows no import of weights", source=phase.log_name)
 
 
@@ -272,7 +292,9 @@ def _adapters(phase: PhaseView) -> Answer:
     lines = (launch.adapter_line,) if launch.adapter_line else ()
     if launch.adapters is not None:
         met = Met.MET if launch.adapters > 0 else Met.UNMET
-        return Answer(met=met, found=f"{launch.adapters} adapter parameters", source=_at(phase, launch.adapter_line), lines=lines)
+        return Answer(
+            met=met, found=f"{launch.adapters} adapter parameters", source=_at(phase, launch.adapter_line), lines=lines
+        )
     if launch.lora_lines:
         return Answer(met=Met.MET, found=f"{launch.lora_lines} modules adapted", source=phase.log_name)
     for name, off in (("LORA_RANK", "0"), ("policy.megatron_cfg.peft.enabled", "false")):
@@ -315,7 +337,9 @@ def _resumed(criterion: Resumed, subject: Subject) -> Answer:
     if launch.resumed_from is None:
         note = launch.scratch_line or launch.progress
         found = "training from scratch" if launch.scratch_line else "nothing shows a resume"
-        return Answer(met=Met.UNMET, found=found, source=_at(phase, note), lines=(note,) if note else (), log_name=phase.log_name)
+        return Answer(
+            met=Met.UNMET, found=found, source=_at(phase, note), lines=(note,) if note else (), log_name=phase.log_name
+        )
     note = launch.resume_line
     lines = (note,) if note else ()
     expected = criterion.from_step or launch.resumed_from
@@ -333,7 +357,9 @@ def _metrics_logged(criterion: MetricsLogged, phase: PhaseView, subject: Subject
     wanted = phase.wanted_step
     if subject.suite is Suite.NEMO_RL and phase.metrics is None and not phase.metrics_wanted and phase.last.dumped:
         note = phase.last.dumped
-        return Answer(met=Met.MET, found="metrics.json was written, as the log says", source=_at(phase, note), lines=(note,))
+        return Answer(
+            met=Met.MET, found="metrics.json was written, as the log says", source=_at(phase, note), lines=(note,)
+        )
     series = phase.last.series if subject.suite is Suite.VERL else (phase.metrics.series if phase.metrics else {})
     source = phase.log_name if subject.suite is Suite.VERL else f"metrics of {phase.id}"
     for name in criterion.keys:
@@ -387,7 +413,9 @@ def _assertions(phase: PhaseView) -> Answer:
     failed = [row for row in rows if not row.passed]
     if failed:
         lines = tuple(Note(line=row.line, raw=row.raw) for row in failed[:8])
-        return Answer(met=Met.UNMET, found=f"{len(failed)} of {len(rows)} checks failed", source=_at(phase, lines[0]), lines=lines)
+        return Answer(
+            met=Met.UNMET, found=f"{len(failed)} of {len(rows)} checks failed", source=_at(phase, lines[0]), lines=lines
+        )
     if not rows:
         return Answer(met=Met.UNMET, found="no table of checks", source=phase.log_name)
     return Answer(met=Met.MET, found=f"{len(rows)} checks passed", source=f"{phase.log_name}:{rows[0].line}")
@@ -440,7 +468,9 @@ def _exit_zero(phase: PhaseView) -> Answer:
         return Answer(met=Met.UNMET, found=f"ended by signal {phase.signal}", source="exit code")
     if phase.exit_code is None:
         return Answer(met=Met.UNVERIFIED, found="no exit code", source="exit code")
-    return Answer(met=Met.MET if phase.exit_code == 0 else Met.UNMET, found=f"exit code {phase.exit_code}", source="exit code")
+    return Answer(
+        met=Met.MET if phase.exit_code == 0 else Met.UNMET, found=f"exit code {phase.exit_code}", source="exit code"
+    )
 
 
 def _log_captured(phase: PhaseView) -> Answer:

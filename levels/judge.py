@@ -81,7 +81,9 @@ class Bundle(msgspec.Struct):
     """Why there is no evidence: missing, too large, not the document."""
 
 
-def judge_plan(plan: Plan, bundles: Mapping[str, Bundle | None], catalogue: Catalogue, knowledge: Mapping[str, Knowledge]) -> Verdict:
+def judge_plan(
+    plan: Plan, bundles: Mapping[str, Bundle | None], catalogue: Catalogue, knowledge: Mapping[str, Knowledge]
+) -> Verdict:
     """One verdict for each planned leg, whatever `bundles` holds; legs that nobody planned are not looked at.
 
     Args:
@@ -95,7 +97,15 @@ def judge_plan(plan: Plan, bundles: Mapping[str, Bundle | None], catalogue: Cata
     for leg in plan.legs:
         bundle = bundles.get(leg.id) or Bundle(evidence=None, logs=LegLogs(), problem="no evidence arrived")
         legs.append(
-            judge_leg(leg, bundle.evidence, bundle.logs, catalogue, knowledge[leg.suite.value], expected_plan=plan.id, problem=bundle.problem)
+            judge_leg(
+                leg,
+                bundle.evidence,
+                bundle.logs,
+                catalogue,
+                knowledge[leg.suite.value],
+                expected_plan=plan.id,
+                problem=bundle.problem,
+            )
         )
     return Verdict(
         plan=plan.id,
@@ -123,7 +133,12 @@ def judge_leg(
         level = catalogue.level(leg.suite, leg.level)
         variants = variants_of(level, leg.variants)
     except UsageError as error:
-        return _assemble(_subject(leg, None, LegLogs(), ()), (), _refused(f"the plan asks for what this catalogue lacks: {error.found}"), ())
+        return _assemble(
+            _subject(leg, None, LegLogs(), ()),
+            (),
+            _refused(f"the plan asks for what this catalogue lacks: {error.found}"),
+            (),
+        )
     criteria = criteria_of(level, variants)
     subject = _subject(leg, evidence, logs, criteria)
     limits = (*limitations_of(level, variants, leg.phases), *(item.limitation for item in leg.workarounds))
@@ -195,7 +210,9 @@ def _shown(item: Limitation, shown: Mapping[str, str]) -> bool:
 
 def _subject(leg: Leg, evidence: Evidence | None, logs: LegLogs, criteria: tuple[Criterion, ...]) -> Subject:
     runs = {run.id: run for run in evidence.phases} if evidence else {}
-    phases = tuple(_view(phase.id, phase.steps, phase.metrics is not None, runs.get(phase.id), logs) for phase in leg.phases)
+    phases = tuple(
+        _view(phase.id, phase.steps, phase.metrics is not None, runs.get(phase.id), logs) for phase in leg.phases
+    )
     roots = evidence.roots if evidence else None
     return Subject(
         suite=leg.suite,
@@ -292,7 +309,6 @@ def _own_code(subject: Subject, item: Criterion, answer: Answer, knowledge: Know
     if subject.evidence is None or not isinstance(item, ImportPath) or answer.log_name is not None:
         return None
 
-
     for probe in subject.evidence.imports:
         if probe.file is None and probe.error:
             cause = import_error(probe.error, knowledge, subject.bridge_root)
@@ -361,7 +377,12 @@ def _silent(phase: PhaseView, knowledge: Knowledge) -> Decision:
     launch = phase.last
     stage = launch.stage or Boundary.ENVIRONMENT
     empty = phase.log is None or phase.log.tail.size_bytes == 0
-    if empty or phase.timed_out or (launch.built is Built.NO and phase.killed) or phase.exit_code in (_NOT_FOUND, _NOT_RUNNABLE):
+    if (
+        empty
+        or phase.timed_out
+        or (launch.built is Built.NO and phase.killed)
+        or phase.exit_code in (_NOT_FOUND, _NOT_RUNNABLE)
+    ):
         stage = Boundary.ENVIRONMENT
     outcome = outcome_at(stage, launch.built, knowledge)
     how = _how_it_ended(phase)
@@ -398,7 +419,9 @@ def _not_met(item: Criterion, answer: Answer) -> Decision:
             log=answer.log_name,
             line=quoted.line or None,
             frame=cause.frame if cause else None,
-            context=_context((*(cause.error.message if cause else ()), *(note.raw for note in answer.lines), answer.found)),
+            context=_context(
+                (*(cause.error.message if cause else ()), *(note.raw for note in answer.lines), answer.found)
+            ),
         )
     elif answer.found:
         first = FirstError(text=answer.found[:MAX_TEXT], log=None, line=None)
@@ -425,7 +448,9 @@ def _not_shown(item: Criterion, answer: Answer) -> Decision:
         boundary=item.boundary,
         attribution=Attribution.ENVIRONMENT,
         category="unverified",
-        sentence=f"nothing shows that {item.says} ({answer.found}); this is not evidence against the Bridge provider"[:MAX_TEXT],
+        sentence=f"nothing shows that {item.says} ({answer.found}); this is not evidence against the Bridge provider"[
+            :MAX_TEXT
+        ],
         first_error=FirstError(text=answer.found[:MAX_TEXT], log=None, line=None),
         remedy=item.remedy,
     )
@@ -464,7 +489,14 @@ def _attribution(item: Criterion, answer: Answer) -> Attribution:
     match item:
         case ImportPath() | TreesAsPlanned() | LogFlag() | LastStep() | MetricsLogged() | LogCaptured():
             return Attribution.ENVIRONMENT
-        case BridgeChecksPassed() | WeightsImported() | AdaptersAttached() | MetricsFinite() | MetricBound() | AssertionsPassed():
+        case (
+            BridgeChecksPassed()
+            | WeightsImported()
+            | AdaptersAttached()
+            | MetricsFinite()
+            | MetricBound()
+            | AssertionsPassed()
+        ):
             return Attribution.BRIDGE_SIDE
         case LearningSignal():
             return Attribution.DOWNSTREAM if "lr is 0" in answer.found else Attribution.BRIDGE_SIDE
@@ -535,7 +567,9 @@ def _found_limits(subject: Subject) -> tuple[str, ...]:
         if launch.dropped_errors:
             found.append(f"{phase.log_name} holds more errors than are kept ({launch.dropped_errors} left out)")
         if phase.log and len(phase.log.launches) > 1:
-            found.append(f"{phase.log_name} shows {len(phase.log.launches)} starts of the program; the last one is judged")
+            found.append(
+                f"{phase.log_name} shows {len(phase.log.launches)} starts of the program; the last one is judged"
+            )
         if launch.notes:
             found.append("known shutdown or platform warnings: " + ", ".join(sorted(launch.notes)))
     return tuple(found)

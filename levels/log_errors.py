@@ -35,9 +35,7 @@ _HEADER: Final = re2.compile(
     r"|Unhandled error \(suppress|Error executing job with overrides|Exception in thread|Process \S+:$)"
 )
 _IGNORED: Final = re2.compile(r"^Exception ignored (?:in|on)")
-_CHAIN: Final = re2.compile(
-    r"^(?:The above exception was the direct cause|During handling of the above exception)"
-)
+_CHAIN: Final = re2.compile(r"^(?:The above exception was the direct cause|During handling of the above exception)")
 _REMOTE: Final = re2.compile(r"ray::(?:[\w.:-]*?:)?([\w.]+)\(\)")
 _STOP: Final = re2.compile(
     r"^(?:Set the environment variable HYDRA|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)[: ]|\[?\d{4}-\d\d-\d\d"
@@ -204,7 +202,7 @@ class ErrorReader(msgspec.Struct):
             _close(state, done)
             return False
         again = _EXCEPTION.match(body)
-        if again and _LOOKS_LIKE_ONE.search(again["cls"]):
+        if again and _LOOKS_LIKE_ONE.search(again["cls"]) and ("." in again["cls"] or again["cls"][0].isupper()):
             _close(state, done)
             state.header = True
             return ErrorReader._expect_exception(state, line, body, done, known=known)

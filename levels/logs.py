@@ -18,6 +18,7 @@ MAX_PATHS: Final = 64
 MAX_STEPS: Final = 100_000
 MAX_TEXT: Final = 500
 MAX_NOTES: Final = 12
+MAX_BLOCKS: Final = 4
 
 _BAR: Final = re2.compile(r"^Training Progress: +\d+%\|.*?\| *(\d{1,9})/(\d{1,9}) ")
 _STEP_LINE: Final = re2.compile(r"^step:(\d{1,9}) - ")
@@ -28,10 +29,14 @@ _IMPORT_BAR: Final = re2.compile(r"^\W*(?:2K)?Loading from .*\((\d{1,9})/(\d{1,9
 _MISSING_ONE: Final = re2.compile(r"Can't find (\S+) in hf_keys")
 _MISSING_LIST: Final = re2.compile(r"Can't find the following HF parameters in hf_keys: \[(.*)\]")
 _MISMATCH: Final = re2.compile(r"Shape mismatch for megatron param (\S+) allowed by whitelist")
-_RESUMING: Final = re2.compile(r"Resuming from \S+?(?:, setting global step to (\d{1,9}))?$|^Setting global step to (\d{1,9})")
+_RESUMING: Final = re2.compile(
+    r"Resuming from \S+?(?:, setting global step to (\d{1,9}))?$|^Setting global step to (\d{1,9})"
+)
 _RESUME_PATH: Final = re2.compile(r"(?:Resuming from|Found checkpoint:) .*?global_step_(\d{1,9})")
 _LOADED: Final = re2.compile(r"successfully loaded checkpoint from \S+ .*at iteration (\d{1,9})")
-_SAVED: Final = re2.compile(r"successfully saved checkpoint from iteration +([1-9]\d{0,8})|Checkpoint save completed for")
+_SAVED: Final = re2.compile(
+    r"successfully saved checkpoint from iteration +([1-9]\d{0,8})|Checkpoint save completed for"
+)
 _FILE: Final = re2.compile(r"megatron\.bridge(?:\.__file__)?\s*[=:]?\s*(/\S+/megatron/bridge/__init__\.py)")
 _BARE_FILE: Final = re2.compile(r"^(/\S+/megatron/bridge/__init__\.py)$")
 _WARNED: Final = re2.compile(r"^(/[^\s:]+/megatron/bridge/[^\s:]+\.py):\d+: \w*Warning: ")
@@ -70,6 +75,8 @@ class Launch(msgspec.Struct):
     """What the log shows about one start of the program. Read-only once `read_log` has returned it."""
 
     start: int = 1
+    began: bool = False
+    """The program itself has started; what its wrapper traces from now on belongs to the next start."""
     settings: Settings = msgspec.field(default_factory=Settings)
     errors: list[Found] = []
     dropped_errors: int = 0
@@ -157,9 +164,10 @@ class _Reader:
         self.knowledge = knowledge
         self.facts = LogFacts(suite=knowledge.suite, tail=Tail(), launches=[Launch()])
         self.errors = ErrorReader()
-        self.started = False
         self.roles: dict[str, str] = {}
-        self.block: tuple[str, int, LogError] | None = None
+        self.blocks: list[tuple[str, int, int]] = []
+        """Prefix, first line and lines left of messages that go on."""
+        self.pending = Settings()
 
     def line(self, line: Line) -> None:
         """Take one line."""
@@ -168,12 +176,15 @@ class _Reader:
         if self.errors.in_sample(line):
             return
         text = line.text
-        self._continue_block(line)
+        self._continue_blocks(line)
         markers, states, signatures = self.knowledge.on_line(text)
         if any(marker.starts for marker in markers):
             self._start(line)
         launch = self.facts.last
-        launch.settings.read(line)
+        if launch.began and text.startswith("+"):
+            self.pending.read(line)
+        else:
+            launch.settings.read(line)
         open_before = line.source in self.errors.writers
         for error in self.errors.read(line, known=bool(markers)):
             self._error(error)
@@ -205,12 +216,13 @@ class _Reader:
 
     def _start(self, line: Line) -> None:
         """The program starts; what came before its first start belongs to that start."""
-        if self.started:
+        if self.facts.last.began:
             for error in self.errors.finish():
                 self._error(error)
-            self.facts.launches.append(Launch(start=line.number))
+            self.facts.launches.append(Launch(start=line.number, settings=self.pending))
+            self.pending = Settings()
             del self.facts.launches[1 : -MAX_LAUNCHES + 1]
-        self.started = True
+        self.facts.last.began = True
 
     def _role(self, line: Line) -> str:
         """The kind of writer; its first appearance shows a stage."""
@@ -234,25 +246,28 @@ class _Reader:
             self.facts.last.mark(name, line)
             return
         text = line.raw[:MAX_TEXT]
-        error = LogError(number=line.number, text=text, message=(line.text[:MAX_TEXT],), source=line.source, signature=name)
+        error = LogError(
+            number=line.number, text=text, message=(line.text[:MAX_TEXT],), source=line.source, signature=name
+        )
         self._keep(error, role)
         if not line.actor:
             second = line.raw.find(": ", line.raw.find(": ") + 1)
-            self.block = (line.raw[: second + 1] if second > 0 else "", MAX_NOTES, error)
+            if second > 0 and len(self.blocks) < MAX_BLOCKS:
+                self.blocks.append((line.raw[: second + 1], line.number, MAX_NOTES))
 
-    def _continue_block(self, line: Line) -> None:
+    def _continue_blocks(self, line: Line) -> None:
         """Lines of the same program right after a known one belong to its message."""
-        if self.block is None:
-            return
-        prefix, left, error = self.block
-        if not left or not line.raw.startswith(prefix) or not prefix:
-            self.block = None
-            return
-        longer = msgspec.structs.replace(error, message=(*error.message, line.text.strip()[:MAX_TEXT]))
-        errors = self.facts.last.errors
-        if errors and errors[-1].error is error:
-            errors[-1] = msgspec.structs.replace(errors[-1], error=longer)
-            self.block = (prefix, left - 1, longer)
+        going = []
+        for prefix, number, left in self.blocks:
+            if not left or not line.raw.startswith(prefix):
+                continue
+            for index, found in enumerate(self.facts.last.errors):
+                if found.error.number == number and found.error.signature:
+                    longer = (*found.error.message, line.text.strip()[:MAX_TEXT])
+                    error = msgspec.structs.replace(found.error, message=longer)
+                    self.facts.last.errors[index] = msgspec.structs.replace(found, error=error)
+            going.append((prefix, number, left - 1))
+        self.blocks = going
 
     def _error(self, error: LogError) -> None:
         actor = error.source[1]
@@ -263,7 +278,8 @@ class _Reader:
         if len(launch.errors) >= MAX_ERRORS:
             launch.dropped_errors += 1
             return
-        stage = launch.role_stages.get(role) if role in ("policy", "engine") else None
+        own = role in ("policy", "engine") and launch.stage not in _LOOP
+        stage = launch.role_stages.get(role) if own else None
         launch.errors.append(
             Found(error=error, stage=stage or launch.stage, built=launch.built, engine_up=launch.engine_up, role=role)
         )
@@ -285,6 +301,17 @@ class _Reader:
             self.facts.imports.setdefault(root, where)
 
 
+_LOOP: Final = frozenset(
+    {
+        Boundary.ROLLOUT,
+        Boundary.REWARD,
+        Boundary.TRAIN_STEP,
+        Boundary.CHECKPOINT_SAVE,
+        Boundary.METRICS,
+        Boundary.SHUTDOWN,
+    }
+)
+"""Once the loop runs, the driver says where the run is; during set-up each writer does."""
 _BUILT: Final = [Built.NO, Built.PARTIAL, Built.YES]
 
 
@@ -360,7 +387,9 @@ def _nemo_rl(launch: Launch, line: Line, text: str) -> None:
             launch.resumed_from, launch.resume_line = int(match[1]), note(line)
     elif text[:1] in "│|" and (match := _ROW.match(text)):
         if len(launch.checks) < MAX_ERRORS:
-            launch.checks.append(Check(passed=match[1] == "PASS", check=match[2][:MAX_TEXT], line=line.number, raw=line.raw[:MAX_TEXT]))
+            launch.checks.append(
+                Check(passed=match[1] == "PASS", check=match[2][:MAX_TEXT], line=line.number, raw=line.raw[:MAX_TEXT])
+            )
     elif "Merged data written" in text and _DUMPED.search(text):
         launch.dumped = note(line)
 

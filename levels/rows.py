@@ -43,7 +43,9 @@ NAMES: Final = {
 """Source: verl-e2e-testing.md and nemo-rl-e2e-testing.md, *Summary Format*."""
 
 
-def deliverables(subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]) -> tuple[DeliverableResult, ...]:
+def deliverables(
+    subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
+) -> tuple[DeliverableResult, ...]:
     """The five rows, always all of them, in order."""
     return tuple(_row(kind, name, subject, answers, outcome, asked) for kind, name in NAMES[subject.suite].items())
 
@@ -97,7 +99,9 @@ def _detail(
         return _checks_detail(subject, own)
     logs = ", ".join(phase.log_name for phase in subject.phases)
     extra = [answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged)]
-    return "; ".join([logs, *extra]) + (f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else "")
+    return "; ".join([logs, *extra]) + (
+        f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else ""
+    )
 
 
 def _checks_detail(subject: Subject, own: list[tuple[Criterion, Answer]]) -> str:

@@ -73,11 +73,15 @@ def main() -> int:
         totals.update(name for name, right in marks.items() if right)
         wrong = [name for name, right in marks.items() if not right]
         want = case["expect"]
-        print(f"{'right' if not wrong else 'WRONG'} {folder.name}: {ours.verdict.value} {ours.boundary} {ours.attribution}")
+        print(
+            f"{'right' if not wrong else 'WRONG'} {folder.name}: {ours.verdict.value} {ours.boundary} {ours.attribution}"
+        )
         if wrong:
             print(f"      {', '.join(wrong)}; want {want['verdict']} {want['boundary']} {want['attribution']}")
             if "first-error" in wrong:
-                print(f"      first error: {(ours.first_error or 'none')[:300]!r}\n      want:        {want['first_error'][:200]!r}")
+                print(
+                    f"      first error: {(ours.first_error or 'none')[:300]!r}\n      want:        {want['first_error'][:200]!r}"
+                )
     for name in ("verdict", "verdict-alt", "boundary", "boundary-alt", "first-error", "attribution", "no-false-pass"):
         print(f"{name:<14} {totals[name]}/{len(folders)}")
     good = totals["verdict-alt"] == totals["no-false-pass"] == len(folders)
