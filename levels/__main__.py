@@ -10,7 +10,7 @@ from levels import catalogue, deliverables, signatures
 from levels.bundles import read_bundle
 from levels.documents import decode, encode
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
-from levels.judge import Bundle, LegLogs, judge_leg, judge_log, judge_plan
+from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
 from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
@@ -119,7 +119,7 @@ def _judge_evidence(folder: Path) -> LegVerdict:
     leg = decode(_bytes(folder / "leg.json"), Leg, what=str(folder / "leg.json"))
     known = signatures.load(leg.suite)
     bundle = read_bundle(folder, known)
-    return judge_leg(leg, bundle.evidence, bundle.logs or LegLogs(), catalogue.load(), known, problem=bundle.problem)
+    return judge_leg(leg, bundle.evidence, bundle.logs, catalogue.load(), known, problem=bundle.problem)
 
 
 def _judge_log(options: argparse.Namespace) -> LegVerdict:

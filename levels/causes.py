@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from levels.log_errors import LogError, LogFrame
-from levels.logs import Found, Launch
+from levels.log_stages import Found, Launch
 from levels.model import Attribution, Boundary, Outcome, Record
 from levels.signatures import Built, Knowledge, Signature, Weight
 from levels.verdict import Frame
@@ -276,19 +276,17 @@ def _attribution(error: LogError, signature: Signature | None, boundary: Boundar
         return signature.attribution
     owners = [owner for frame in reversed(error.frames) if (owner := knowledge.owner(frame.file)) != "elsewhere"]
     innermost = owners[0] if owners else ""
-    if boundary in (Boundary.CONFIG,):
-        return Attribution.DOWNSTREAM if innermost == "suite" else Attribution.ENVIRONMENT
     if boundary in ENVIRONMENT_CLASS:
-        return Attribution.ENVIRONMENT
-    if innermost == "bridge" or (innermost == "mcore" and boundary is Boundary.PROVIDER_BUILD):
+        of_the_suite = boundary is Boundary.CONFIG and innermost == "suite"
+        return Attribution.DOWNSTREAM if of_the_suite else Attribution.ENVIRONMENT
+    engine = boundary is Boundary.ROLLOUT and error.exception.startswith(("vllm.", "torch.", "sglang."))
+    bridge = innermost == "bridge" or (innermost == "mcore" and boundary is Boundary.PROVIDER_BUILD)
+    suite = innermost == "suite" or (boundary in (Boundary.REFIT, Boundary.SHUTDOWN) and innermost != "mcore")
+    if bridge:
         return Attribution.BRIDGE_SIDE
-    if boundary is Boundary.ROLLOUT and error.exception.startswith(("vllm.", "torch.", "sglang.")):
-        return Attribution.UNDETERMINED
-    if innermost == "suite" or (boundary in (Boundary.REFIT, Boundary.SHUTDOWN) and innermost != "mcore"):
+    if suite and not engine:
         return Attribution.DOWNSTREAM
-    if boundary in (Boundary.HF_IMPORT, Boundary.PEFT_WRAP):
-        return Attribution.BRIDGE_SIDE
-    return Attribution.UNDETERMINED
+    return Attribution.BRIDGE_SIDE if boundary in (Boundary.HF_IMPORT, Boundary.PEFT_WRAP) else Attribution.UNDETERMINED
 
 
 def _raising_frame(error: LogError, knowledge: Knowledge) -> Frame | None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from levels.criteria import Answer
+from levels.answers import Answer
 from levels.model import (
     AssertionsPassed,
     BridgeChecksPassed,
@@ -63,7 +63,9 @@ def _row(
     return DeliverableResult(id=kind, name=name, status=status, detail=_detail(kind, own, subject, status, variants))
 
 
-def _status(kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome) -> Status:
+def _status(  # noqa: PLR0911 - a table of words in order
+    kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome
+) -> Status:
     unmet = [item.unmet for item, answer in own if answer.met is Met.UNMET]
     if kind is Deliverable.BRIDGE_CHECKS and not unmet and any(answer.met is Met.UNVERIFIED for _, answer in own):
         return Status.SKIPPED
