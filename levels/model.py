@@ -151,6 +151,8 @@ class CriterionBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """`Fail` or `Blocked`."""
     remedy: str
     """What the reader should do when it is not met; shown as a Follow-up."""
+    log_may_omit: bool = False
+    """A log by itself may leave this unverified and still read Pass (`judge --log`). Never for a leg with evidence."""
 
 
 class ImportPath(CriterionBase, frozen=True, kw_only=True, tag="import-path"):
@@ -174,6 +176,8 @@ class LogFlag(CriterionBase, frozen=True, kw_only=True, tag="log-flag"):
 
     name: str
     value: str
+    required: bool = True
+    """False: not shown at all is fine, another value is not."""
 
 
 class ReachedStage(CriterionBase, frozen=True, kw_only=True, tag="stage"):

@@ -94,6 +94,20 @@ class LegVerdict(Record, frozen=True, kw_only=True):
     """Last values of the metrics that people ask about; finite numbers only."""
 
 
+class LogVerdict(Record, frozen=True, kw_only=True):
+    """What `judge --log` and `judge --evidence` print with `--json`: the words of TAXONOMY, and all details."""
+
+    schema: Literal["bridge-e2e/log-verdict/1"] = "bridge-e2e/log-verdict/1"
+    verdict: Outcome
+    boundary: Boundary | None
+    first_error: str | None
+    """The error with the lines that belong to it, joined by newlines."""
+    category: str
+    attribution: Attribution | None
+    proof: Literal["full", "log-only", "none"]
+    leg: LegVerdict
+
+
 class Verdict(Record, frozen=True, kw_only=True):
     """The judge's answer for a plan."""
 
@@ -106,6 +120,21 @@ class Verdict(Record, frozen=True, kw_only=True):
     attempt: int = 1
     outcome: Outcome
     legs: tuple[LegVerdict, ...]
+
+
+def flat(leg: LegVerdict) -> LogVerdict:
+    """`leg` with its main words on top."""
+    first = leg.first_error
+    lines = (first.text, *first.context) if first else ()
+    return LogVerdict(
+        verdict=leg.outcome,
+        boundary=leg.boundary,
+        first_error="\n".join(dict.fromkeys(lines)) if lines else None,
+        category=leg.category,
+        attribution=leg.attribution,
+        proof=leg.proof,
+        leg=leg,
+    )
 
 
 def overall(outcomes: tuple[Outcome, ...]) -> Outcome:

@@ -1,0 +1,169 @@
+"""Which criteria a level and its requested deliverables bring, for logs of levels that the catalogue may not hold.
+
+How a criterion is judged never belongs here.
+"""
+
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+
+from levels.catalogue import Catalogue, parse
+from levels.errors import UsageError
+from levels.model import Boundary, Criterion, Deliverable, Id, Level, LogFlag, Outcome, Record, Suite
+
+_SIZES: Final = re.compile(r"^(?:[a-z]{2,3}\d{1,4})(?:-[a-z]{2,3}\d{1,4})*$")
+_SIZE: Final = re.compile(r"([a-z]{2,3})(\d{1,4})")
+
+
+class Word(Record, frozen=True, kw_only=True):
+    """One thing that can be asked for."""
+
+    word: str
+    title: str
+    criteria: tuple[Criterion, ...] = ()
+    drops: tuple[Id, ...] = ()
+    """Criteria of the base level that this deliverable's wrapper cannot meet by construction."""
+
+
+class LevelWords(Record, frozen=True, kw_only=True):
+    """What a level number brings along unasked."""
+
+    number: int
+    brings: tuple[str, ...]
+    unless: tuple[str, ...] = ()
+    """Not when one of these was asked for."""
+
+
+class SuiteWords(Record, frozen=True, kw_only=True):
+    """One suite's part of deliverables.yaml."""
+
+    suite: Suite
+    levels: tuple[LevelWords, ...]
+    sizes: dict[str, str]
+    deliverables: tuple[Word, ...]
+
+
+class Words(Record, frozen=True, kw_only=True):
+    """The whole of deliverables.yaml."""
+
+    version: Annotated[int, msgspec.Meta(ge=1, le=1)]
+    suites: tuple[SuiteWords, ...]
+
+    def of(self, suite: Suite) -> SuiteWords:
+        """One suite's words.
+
+        Raises:
+            KeyError: when the file has none (a test holds that it has both).
+
+        """
+        for item in self.suites:
+            if item.suite is suite:
+                return item
+        raise KeyError(suite)
+
+
+class Ask(Record, frozen=True, kw_only=True):
+    """What a log is held to."""
+
+    suite: Suite
+    number: int
+    title: str
+    base: Level
+    """The catalogue's level, or level 0 where it has no such number."""
+    criteria: tuple[Criterion, ...]
+    titles: tuple[str, ...]
+    """Of the requested deliverables."""
+    unknown: tuple[str, ...] = ()
+    """Requested words for which no criterion is known: they cannot be shown by a log."""
+
+
+def load(root: Path | None = None) -> Words:
+    """The words in `root` (default: the file beside this module).
+
+    Raises:
+        ConfigError: with file and key path.
+
+    """
+    where = root if root is not None else files("levels")
+    return parse((where / "deliverables.yaml").read_text(encoding="utf-8"), Words, path="deliverables.yaml")
+
+
+def ask(catalogue: Catalogue, words: Words, suite: Suite, number: int, requested: tuple[str, ...]) -> Ask:
+    """The criteria for a log of `suite` at level `number` with `requested` deliverables.
+
+    Raises:
+        UsageError: for a level number that the suite's procedure does not have.
+
+    """
+    highest = {Suite.VERL: 5, Suite.NEMO_RL: 6}[suite]
+    if not 0 <= number <= highest:
+        raise UsageError(
+            doing=f"looking up a level of {suite.label}",
+            found=f"level {number}",
+            expected=f"0 to {highest}",
+            next_step="see `bridge-e2e catalogue`",
+        )
+    own = next((level for level in catalogue.of(suite) if level.number == number), None)
+    base = own or catalogue.level(suite, 0)
+    part = words.of(suite)
+    known = {word.word: word for word in part.deliverables}
+    brought = () if own and number else _brought(part, number, requested)
+    wanted = tuple(dict.fromkeys((*requested, *brought)))
+    dropped = {name for word in wanted if word in known for name in known[word].drops}
+    if requested and "lora" not in requested:
+        dropped |= {criterion.id for criterion in known["lora"].criteria}
+    criteria = {criterion.id: criterion for criterion in base.criteria if criterion.id not in dropped}
+    titles: list[str] = []
+    unknown: list[str] = []
+    for name in wanted:
+        added, title = _criteria(name, known, part)
+        titles.append(title)
+        if title == name and name not in known and not added:
+            unknown.append(name)
+        for criterion in added:
+            criteria.setdefault(criterion.id, criterion)
+    return Ask(
+        suite=suite,
+        number=number,
+        title=base.title if own else f"level {number}",
+        base=base,
+        criteria=tuple(criteria.values()),
+        titles=tuple(titles),
+        unknown=tuple(unknown),
+    )
+
+
+def _brought(part: SuiteWords, number: int, requested: tuple[str, ...]) -> tuple[str, ...]:
+    for item in part.levels:
+        if item.number == number and not set(item.unless) & set(requested):
+            return item.brings
+    return ()
+
+
+def _criteria(name: str, known: dict[str, Word], part: SuiteWords) -> tuple[tuple[Criterion, ...], str]:
+    if name in known:
+        return known[name].criteria, known[name].title
+    if not _SIZES.match(name):
+        return (), name
+    pairs = _SIZE.findall(name)
+    if any(short not in part.sizes for short, _ in pairs):
+        return (), name
+    return tuple(_size(part.sizes[short], short, value) for short, value in pairs), name.upper()
+
+
+def _size(setting: str, short: str, value: str) -> Criterion:
+    return LogFlag(
+        id=f"size-{short}",
+        name=setting,
+        value=value,
+        required=False,
+        says=f"{short.upper()} is {value}",
+        source="the procedures' Parallelism Stress",
+        deliverable=Deliverable.VARIANTS,
+        boundary=Boundary.CONFIG,
+        unmet=Outcome.FAIL,
+        remedy=f"set {setting}={value}",
+    )

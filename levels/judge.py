@@ -1,0 +1,215 @@
+"""Leg and evidence, or a log by itself, to a LegVerdict: total, never raises on content. No I/O, no clock."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from levels.answers import Answer
+from levels.assemble import assemble
+from levels.catalogue import Catalogue, criteria_of, limitations_of, variants_of
+from levels.criteria import check
+from levels.decisions import NO_EVIDENCE, Decision, decide, refused, stopped
+from levels.deliverables import Ask
+from levels.errors import UsageError
+from levels.evidence import Evidence, PhaseRun
+from levels.log_stages import LogFacts
+from levels.metrics import MetricsFile
+from levels.model import Boundary, Criterion, Limitation, Outcome
+from levels.plan import Leg, Plan
+from levels.signatures import Knowledge
+from levels.subject import ChecksSaid, PhaseView, Subject
+from levels.verdict import LegVerdict, Met, Verdict, overall
+
+
+class LegLogs(msgspec.Struct):
+    """Everything read from the files of one bundle."""
+
+    logs: dict[str, LogFacts] = {}
+    """By phase id."""
+    metrics: dict[str, MetricsFile] = {}
+    problems: dict[str, str] = {}
+    """Phase id to why its log could not be used: missing, another digest, too large, cut."""
+
+
+class Bundle(msgspec.Struct):
+    """One leg's folder, read."""
+
+    evidence: Evidence | None
+    logs: LegLogs
+    problem: str | None = None
+    """Why there is no evidence: missing, too large, not the document."""
+
+
+def judge_plan(
+    plan: Plan, bundles: Mapping[str, Bundle | None], catalogue: Catalogue, knowledge: Mapping[str, Knowledge]
+) -> Verdict:
+    """One verdict for each planned leg, whatever `bundles` holds; legs that nobody planned are not looked at.
+
+    Args:
+        plan: what was to run.
+        bundles: by leg id; None and absence mean that no evidence arrived.
+        catalogue: the levels.
+        knowledge: compiled signatures, by suite value.
+
+    """
+    legs = []
+    for leg in plan.legs:
+        bundle = bundles.get(leg.id) or Bundle(evidence=None, logs=LegLogs(), problem="no evidence arrived")
+        legs.append(
+            judge_leg(
+                leg,
+                bundle.evidence,
+                bundle.logs,
+                catalogue,
+                knowledge[leg.suite.value],
+                expected_plan=plan.id,
+                problem=bundle.problem,
+            )
+        )
+    return Verdict(
+        plan=plan.id,
+        repository=plan.repository,
+        pull_request=plan.pull_request,
+        head=plan.head,
+        attempt=plan.attempt,
+        outcome=overall(tuple(leg.outcome for leg in legs)),
+        legs=tuple(legs),
+    )
+
+
+def judge_leg(
+    leg: Leg,
+    evidence: Evidence | None,
+    logs: LegLogs,
+    catalogue: Catalogue,
+    knowledge: Knowledge,
+    *,
+    expected_plan: str | None = None,
+    problem: str | None = None,
+) -> LegVerdict:
+    """The verdict of one leg. Missing, partial or foreign evidence is Blocked, never Pass."""
+    try:
+        level = catalogue.level(leg.suite, leg.level)
+        variants = variants_of(level, leg.variants)
+    except UsageError as error:
+        return assemble(
+            _subject(leg, None, LegLogs(), ()),
+            (),
+            refused(f"the plan asks for what this catalogue lacks: {error.found}"),
+            (),
+        )
+    criteria = criteria_of(level, variants)
+    subject = _subject(leg, evidence, logs, criteria)
+    limits = (*limitations_of(level, variants, leg.phases), *(item.limitation for item in leg.workarounds))
+    if evidence is None:
+        answers = tuple((item, Answer(met=Met.UNVERIFIED, found="no evidence", source="evidence")) for item in criteria)
+        return assemble(subject, answers, refused(problem or "no evidence arrived"), limits)
+    limits = (*limits, *evidence.settings)
+    foreign = _foreign(leg, evidence, expected_plan)
+    answers = tuple((item, check(item, subject, knowledge)) for item in criteria)
+    if foreign:
+        return assemble(subject, answers, refused(foreign), limits)
+    decision = decide(subject, answers, knowledge)
+    if evidence.stop is not None and _stop_decides(evidence, decision):
+        decision = stopped(evidence.stop)
+    elif decision.outcome is Outcome.PASS and not evidence.complete:
+        decision = refused("the evidence was not closed: the runner was ended before its last step")
+    return assemble(subject, answers, decision, limits)
+
+
+def _stop_decides(evidence: Evidence, decision: Decision) -> bool:
+    """Whether the runner's own stop says more than the criteria: nothing ran yet, or what ran is not whole."""
+    if decision.boundary in (Boundary.BRIDGE_IMPORT, Boundary.BRIDGE_CHECKS):
+        return False
+    return not evidence.phases or decision.outcome is Outcome.PASS or decision.category == NO_EVIDENCE
+
+
+def judge_log(  # noqa: PLR0913 - one keyword for each option of `judge --log`
+    ask: Ask,
+    facts: LogFacts,
+    knowledge: Knowledge,
+    *,
+    log_name: str,
+    exit_code: int | None = None,
+    timed_out: bool = False,
+    steps: int | None = None,
+    bridge_root: str | None = None,
+    metrics: MetricsFile | None = None,
+    checks: ChecksSaid = "skipped",
+) -> LegVerdict:
+    """The verdict of a log by itself; never publishable, because it proves no commit and no import path."""
+    own = ask.base.phases[-1].steps if ask.base.number == ask.number else None
+    phase = PhaseView(
+        id=ask.base.phases[-1].id,
+        steps=steps if steps is not None else own,
+        log_name=log_name,
+        exit_code=exit_code,
+        timed_out=timed_out,
+        log=facts,
+        metrics=metrics,
+        metrics_wanted=metrics is not None,
+    )
+    subject = Subject(
+        suite=ask.suite,
+        level=ask.number,
+        title=f"{ask.suite.label} {ask.number} {ask.title}",
+        criteria=ask.criteria,
+        phases=(phase,),
+        proof="log-only",
+        checks=checks,
+        bridge_root=bridge_root,
+    )
+    answers = tuple((item, check(item, subject, knowledge)) for item in ask.criteria)
+    limits = ["judged from a log by itself: no commit, no dirty file and no worker import is proven"]
+    shown = {name: values[-1].value for name, values in facts.last.settings.values.items()}
+    limits += [item.says for item in ask.base.limitations if _shown(item, shown)]
+    limits += [f"nothing is known that would show {word}" for word in ask.unknown]
+    return assemble(subject, answers, decide(subject, answers, knowledge), tuple(dict.fromkeys(limits)), ask.titles)
+
+
+def _shown(item: Limitation, shown: Mapping[str, str]) -> bool:
+    return all(shown.get(name) == value for name, value in {**item.when_env, **item.when_override}.items())
+
+
+# ---- reading the evidence --------------------------------------------------------------------------------------------
+
+
+def _subject(leg: Leg, evidence: Evidence | None, logs: LegLogs, criteria: tuple[Criterion, ...]) -> Subject:
+    runs = {run.id: run for run in evidence.phases} if evidence else {}
+    phases = tuple(
+        _view(phase.id, phase.steps, phase.metrics is not None, runs.get(phase.id), logs) for phase in leg.phases
+    )
+    roots = evidence.roots if evidence else None
+    return Subject(
+        suite=leg.suite,
+        level=leg.level,
+        title=leg.title,
+        criteria=criteria,
+        phases=phases,
+        proof="full",
+        leg=leg,
+        evidence=evidence,
+        bridge_root=roots.bridge_src if roots else None,
+    )
+
+
+def _view(name: str, steps: int, metrics_wanted: bool, run: PhaseRun | None, logs: LegLogs) -> PhaseView:  # noqa: FBT001 - private
+    view = PhaseView(id=name, steps=steps, log_name=f"run-{name}.log", metrics_wanted=metrics_wanted)
+    if run is None:
+        view.log_problem = "the phase did not run"
+        return view
+    view.exit_code, view.signal, view.timed_out = run.exit_code, run.signal, run.timed_out
+    view.command = " ".join(run.command)
+    view.log = logs.logs.get(name)
+    view.log_problem = logs.problems.get(name)
+    view.metrics = logs.metrics.get(name)
+    return view
+
+
+def _foreign(leg: Leg, evidence: Evidence, expected_plan: str | None) -> str | None:
+    """Why the evidence is not this leg's."""
+    if evidence.leg != leg.id:
+        return f"evidence of leg {evidence.leg}, not {leg.id}"
+    if expected_plan is not None and evidence.plan != expected_plan:
+        return f"evidence of plan {evidence.plan}, not {expected_plan}"
+    return None

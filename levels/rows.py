@@ -1,0 +1,128 @@
+"""Rows and key lines of the procedures' summary, from criteria. What a criterion means never belongs here."""
+
+from typing import Final
+
+from levels.answers import Answer
+from levels.model import (
+    AssertionsPassed,
+    BridgeChecksPassed,
+    Criterion,
+    Deliverable,
+    ExitZero,
+    ImportPath,
+    LastStep,
+    LogFlag,
+    MetricsLogged,
+    Outcome,
+    Status,
+    Suite,
+)
+from levels.subject import Subject
+from levels.verdict import DeliverableResult, FirstError, Met
+
+MAX_KEY_LINES: Final = 12
+
+Answers = tuple[tuple[Criterion, Answer], ...]
+
+NAMES: Final = {
+    Suite.VERL: {
+        Deliverable.BRIDGE_CHECKS: "Bridge-side checks",
+        Deliverable.BRIDGE_IMPORT: "Local Bridge import in verl",
+        Deliverable.RUN: "verl Megatron backend run",
+        Deliverable.VARIANTS: "Requested variants",
+        Deliverable.CAPTURE: "Log capture",
+    },
+    Suite.NEMO_RL: {
+        Deliverable.BRIDGE_CHECKS: "Bridge-side checks",
+        Deliverable.BRIDGE_IMPORT: "Local Bridge import in NeMo-RL",
+        Deliverable.RUN: "NeMo-RL Megatron policy run",
+        Deliverable.VARIANTS: "Requested variants",
+        Deliverable.CAPTURE: "Metrics/log capture",
+    },
+}
+"""Source: verl-e2e-testing.md and nemo-rl-e2e-testing.md, *Summary Format*."""
+
+
+def deliverables(
+    subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
+) -> tuple[DeliverableResult, ...]:
+    """The five rows, always all of them, in order."""
+    return tuple(_row(kind, name, subject, answers, outcome, asked) for kind, name in NAMES[subject.suite].items())
+
+
+def _row(
+    kind: Deliverable, name: str, subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
+) -> DeliverableResult:
+    own = [(item, answer) for item, answer in answers if item.deliverable is kind]
+    variants = subject.leg.variants if subject.leg else asked
+    if kind is Deliverable.VARIANTS and not own:
+        if not variants:
+            return DeliverableResult(id=kind, name=name, status=Status.NOT_REQUESTED, detail="none was asked for")
+        own = [(item, answer) for item, answer in answers if item.deliverable is Deliverable.RUN]
+    status = _status(kind, own, subject, outcome)
+    return DeliverableResult(id=kind, name=name, status=status, detail=_detail(kind, own, subject, status, variants))
+
+
+def _status(  # noqa: PLR0911 - a table of words in order
+    kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome
+) -> Status:
+    unmet = [item.unmet for item, answer in own if answer.met is Met.UNMET]
+    if kind is Deliverable.BRIDGE_CHECKS and not unmet and any(answer.met is Met.UNVERIFIED for _, answer in own):
+        return Status.SKIPPED
+    if kind in (Deliverable.RUN, Deliverable.VARIANTS) and outcome is Outcome.BLOCKED:
+        return Status.BLOCKED
+    if unmet:
+        return Status.FAIL if Outcome.FAIL in unmet else Status.BLOCKED
+    hidden = [item for item, answer in own if answer.met is Met.UNVERIFIED]
+    if any(not (subject.proof == "log-only" and item.log_may_omit) for item in hidden):
+        return Status.BLOCKED
+    if kind is Deliverable.RUN and outcome is Outcome.FAIL and any(answer.cause for _, answer in own):
+        return Status.FAIL
+    if hidden and kind is Deliverable.BRIDGE_IMPORT:
+        return Status.BLOCKED if outcome is not Outcome.PASS else Status.PASS
+    return Status.PASS
+
+
+def _detail(
+    kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, status: Status, variants: tuple[str, ...]
+) -> str:
+    wrong = next((answer.found for _, answer in own if answer.met is Met.UNMET), None)
+    if kind is Deliverable.BRIDGE_IMPORT:
+        paths = [answer.found for item, answer in own if isinstance(item, ImportPath) and answer.met is Met.MET]
+        if wrong or paths:
+            return wrong or paths[0]
+        return "Local Bridge import: unverified"
+    if kind is Deliverable.RUN:
+        title = subject.leg.title if subject.leg else subject.title
+        return title + (f"; {wrong}" if wrong else "")
+    if kind is Deliverable.VARIANTS:
+        return ", ".join(variants) + (f"; {wrong}" if wrong else "") if variants else (wrong or "as the level asks")
+    if kind is Deliverable.BRIDGE_CHECKS:
+        return _checks_detail(subject, own)
+    logs = ", ".join(phase.log_name for phase in subject.phases)
+    extra = [answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged)]
+    return "; ".join([logs, *extra]) + (
+        f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else ""
+    )
+
+
+def _checks_detail(subject: Subject, own: list[tuple[Criterion, Answer]]) -> str:
+    run = subject.evidence.bridge_checks if subject.evidence else None
+    command = " ".join(run.command) if run and run.command else ""
+    found = next((answer.found for _, answer in own), "not part of this level")
+    return f"{command}: {found}" if command else found
+
+
+def key_lines(subject: Subject, answers: Answers, first: FirstError | None) -> tuple[str, ...]:
+    """The lines that the procedures ask to quote: flag, progress, metrics, checks, and the first error."""
+    shown: list[str] = []
+    if first is not None:
+        where = f" ({first.log}:{first.line})" if first.log and first.line else ""
+        shown.append(first.text + where)
+    for item, answer in answers:
+        if isinstance(item, LogFlag | LastStep | AssertionsPassed | MetricsLogged | ExitZero | BridgeChecksPassed):
+            quoted = answer.lines[0].raw.strip() if answer.lines else f"{item.id}: {answer.found}"
+            shown.append(quoted)
+    if subject.phases and "v-end" in subject.phases[-1].last.passed:
+        shown.append(f"training/global_step:{subject.phases[-1].last.step}")
+    return tuple(dict.fromkeys(shown))[:MAX_KEY_LINES]

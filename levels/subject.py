@@ -1,0 +1,86 @@
+"""What is judged: a leg with its evidence, or a log by itself, in one shape. No criteria, no verdicts."""
+
+from typing import Literal
+
+import msgspec
+
+from levels.evidence import Evidence
+from levels.log_stages import Launch, LogFacts
+from levels.metrics import MetricsFile, Series
+from levels.model import Criterion, Suite
+from levels.plan import Leg
+
+ChecksSaid = Literal["pass", "fail", "skipped", "assumed"]
+
+
+class PhaseView(msgspec.Struct):
+    """One call of the wrapper with everything read from its files."""
+
+    id: str
+    steps: int | None
+    """Training step that it had to reach; null when nobody said so."""
+    log_name: str
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    log: LogFacts | None = None
+    log_problem: str | None = None
+    """Why there is no log to read."""
+    metrics: MetricsFile | None = None
+    """null when this phase writes none, or none was given."""
+    metrics_wanted: bool = False
+    command: str = ""
+
+    @property
+    def last(self) -> Launch:
+        """The last start of the program; an empty one when there is no log."""
+        return self.log.last if self.log else Launch()
+
+    @property
+    def wanted_step(self) -> int | None:
+        """The step to reach: what was asked for, else the run's own total."""
+        return self.steps if self.steps is not None else self.last.total
+
+    @property
+    def done_line(self) -> int | None:
+        """Line that shows the wanted step as finished; None when it was not reached."""
+        wanted = self.wanted_step
+        if wanted is None:
+            return None
+        lines = [line for step, line in self.last.steps.items() if step >= wanted]
+        return min(lines, default=None)
+
+    @property
+    def killed(self) -> bool:
+        """Whether a signal ended it."""
+        return self.signal is not None or (self.exit_code is not None and self.exit_code > 128)  # noqa: PLR2004 - shells add 128
+
+    @property
+    def ended_badly(self) -> bool:
+        """Whether it did not end by itself with code 0 after the wanted step."""
+        return self.timed_out or self.killed or self.exit_code not in (0, None) or self.done_line is None
+
+    def series(self) -> dict[str, Series]:
+        """All metric series; those of the log first, because they can be shown with their line."""
+        found = dict(self.last.series)
+        if self.metrics:
+            for name, series in self.metrics.series.items():
+                found.setdefault(name, series)
+        return found
+
+
+class Subject(msgspec.Struct):
+    """One leg, or one log."""
+
+    suite: Suite
+    level: int
+    title: str
+    criteria: tuple[Criterion, ...]
+    phases: tuple[PhaseView, ...]
+    proof: Literal["full", "log-only"]
+    leg: Leg | None = None
+    evidence: Evidence | None = None
+    checks: ChecksSaid | None = None
+    """What the caller of `judge --log` said about the Bridge-side checks."""
+    bridge_root: str | None = None
+    """Where `megatron.bridge` must come from."""
