@@ -1,7 +1,7 @@
-"""The rules as data: shape, strict loading and matching. What follows from a match: levels/rules.py.
+"""The rules as data: shape, strict loading, matching. What follows from a match stands in levels/rules.py.
 
-Patterns are gitignore patterns (pathspec) and RE2 expressions, compiled once and matched in linear time: names and lines
-of a pull request are hostile.
+Patterns are gitignore patterns (pathspec) and RE2 expressions, compiled once and matched in linear time: names and
+lines of a pull request are hostile.
 """
 
 import re
@@ -31,9 +31,12 @@ Key = tuple[Suite, int]
 class Effect(StrEnum):
     """What a content rule does with the path's answer."""
 
+    ONLY = "only"
+    """Replaces it for this Unit, and nothing is added. Without levels: neither loop runs these lines."""
     INSTEAD = "instead"
-    """Replaces it for this Unit; without levels it also ends the Unit: nothing downstream runs these lines."""
+    """Replaces it for this Unit. A suite that it does not name does not run these lines: nothing is added there."""
     ALSO = "also"
+    """Adds to it."""
 
 
 class Levels(Record, frozen=True, kw_only=True, rename={"nemo_rl": "nemo-rl"}):

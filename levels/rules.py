@@ -101,21 +101,21 @@ class _Tally:
 
     def _by_unit(self, unit: Unit, status: Status, name: str, rule: PathRule) -> None:
         holding = [content.rule for content in self.rules.content_rules(name) if content.holds(unit, status)]
-        instead = next((content for content in holding if content.effect is Effect.INSTEAD), None)
+        base = next((content for content in holding if content.effect is not Effect.ALSO), None)
         keys = rule.wanted()
-        if instead is not None:
-            keys = instead.wanted() & keys if instead.within_path else instead.wanted()
-        base = rule if instead is None else instead
-        self.note(base.id, name, base.reason, keys)
-        self._name_family(name, keys)
-        if instead is not None and not instead.wanted():
+        if base is not None:
+            keys = base.wanted() & keys if base.within_path else base.wanted()
+        suites = {suite for suite, _ in keys}
+        source = rule if base is None else base
+        self.note(source.id, name, source.reason, keys)
+        self._name_family(name, keys, base.family if base else None)
+        if base is not None and base.effect is Effect.ONLY:
             return
         for content in holding:
             if content.effect is Effect.ALSO:
-                self.note(content.id, name, content.reason, content.wanted())
-                self._name_family(name, content.wanted(), content.family)
-        if instead is not None and instead.family and keys:
-            self.hinted[instead.family] = None
+                added = frozenset(key for key in content.wanted() if key[0] in suites)
+                self.note(content.id, name, content.reason, added)
+                self._name_family(name, added, content.family)
 
     def _name_family(self, name: str, keys: frozenset[Key], hint: str | None = None) -> None:
         family = self.rules.family(name)
@@ -162,7 +162,7 @@ class _Tally:
             return next(iter(self.hinted), self.rules.rules.default_family)
         if len(named) == 1:
             return named[0].key
-        return "multi_vlm" if all(family.kind == "vlm" for family in named) else "multi"
+        return "multi_vlm" if all(family.kind in {"vlm", "audio"} for family in named) else "multi"
 
 
 def _selection(tally: _Tally, catalogue: Catalogue, rules: RuleSet) -> Selection:
