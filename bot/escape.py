@@ -12,7 +12,9 @@ BREAK: Final = "\u200b"
 """Zero-width space: shown as nothing, and not part of any name."""
 _LINKED: Final = re.compile(r"(?<=@)|(?<=#)|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=gh-)(?=\d)", re.IGNORECASE)
 """Places inside what GitHub would make a link of."""
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]()#+\-.!|~<>&\"'$:=^@])")
+_SPECIAL: Final = re.compile(r"([\\`*_\[\]|~<>&$])")
+_AT_THE_START: Final = re.compile(r"^(\d*)([-+=#.):])")
+"""What makes a list, a heading, a rule or a quote of a line."""
 _BACKTICKS: Final = re.compile("`+")
 _SHORTENED: Final = " […]"
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9.:-]+(/[A-Za-z0-9._/-]*)?", re.ASCII)
@@ -41,7 +43,8 @@ def one_line(text: str, limit: int = 300) -> str:
 
 def md(text: str, limit: int = 300) -> Safe:
     """`text` as prose of one line that formats nothing, links nothing and mentions nobody; safe in a table."""
-    return Safe(_SPECIAL.sub(r"\\\1", _LINKED.sub(BREAK, one_line(text, limit))))
+    broken = _LINKED.sub(BREAK, one_line(text, limit))
+    return Safe(_AT_THE_START.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", broken)))
 
 
 def code(text: str, limit: int = 300) -> Safe:

@@ -9,6 +9,7 @@ from typing import Final, TextIO
 from bot import settings, work
 from bot.desk import NOTHING
 from bot.events import Ignored
+from bot.github import Pace
 from bot.outputs import log_line, of_plan, text_of
 from bot.planning import plan as plan_event
 from bot.settings import Settings
@@ -31,6 +32,7 @@ def main(
     argv: Sequence[str],
     *,
     environ: Mapping[str, str] | None = None,
+    pace: Pace | None = None,
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
 ) -> int:
@@ -38,7 +40,7 @@ def main(
     options = parser().parse_args(list(argv))
     try:
         env = settings.read(environ)
-        planned = _planned(options, env)
+        planned = _planned(options, env, pace)
         _write(planned, env.output, out)
         print(f"plan: {planned.decision.value}: {log_line(planned.because)}", file=err)
     except E2EError as error:
@@ -62,12 +64,12 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def _planned(options: argparse.Namespace, env: Settings) -> Plan:
+def _planned(options: argparse.Namespace, env: Settings, pace: Pace | None) -> Plan:
     rights = work.rights(env)
     event = work.read_event(options.event, options.event_name, env, rights)
     if isinstance(event, Ignored):
         return _ignored(event, env)
-    return plan_event(event, work.desk(env, work.connect(env), rights))
+    return plan_event(event, work.desk(env, work.connect(env, pace), rights))
 
 
 def _ignored(event: Ignored, env: Settings) -> Plan:

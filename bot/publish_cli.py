@@ -8,6 +8,7 @@ from typing import Final, TextIO
 
 from bot import crash, receipt, reporting, settings, work
 from bot.concluding import Concluder
+from bot.github import Pace
 from bot.outputs import log_line
 from bot.settings import Settings
 from bot.view import Summarize
@@ -39,14 +40,26 @@ no sense; 5 GitHub unavailable; 70 a bug of ours
 """
 
 
-def receive(argv: Sequence[str], *, environ: Mapping[str, str] | None = None, err: TextIO = sys.stderr) -> int:
+def receive(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    pace: Pace | None = None,
+    err: TextIO = sys.stderr,
+) -> int:
     """The exit code of `receipt`."""
     parser = _parser("receipt", "Answer at once what a plan decided.", RECEIPT_EPILOG)
     options = parser.parse_args(list(argv))
-    return _guarded("receipt", err, lambda: _receive(options.plan, settings.read(environ)))
+    return _guarded("receipt", err, lambda: _receive(options.plan, settings.read(environ), pace))
 
 
-def report(argv: Sequence[str], *, environ: Mapping[str, str] | None = None, err: TextIO = sys.stderr) -> int:
+def report(
+    argv: Sequence[str],
+    *,
+    environ: Mapping[str, str] | None = None,
+    pace: Pace | None = None,
+    err: TextIO = sys.stderr,
+) -> int:
     """The exit code of `report`."""
     parser = _parser("report", "Publish a verdict, or write what would be published to files.", REPORT_EPILOG)
     parser.add_argument(
@@ -57,7 +70,7 @@ def report(argv: Sequence[str], *, environ: Mapping[str, str] | None = None, err
     )
     parser.add_argument("--exit-code", action="store_true", help="exit by the verdict")
     options = parser.parse_args(list(argv))
-    return _guarded("report", err, lambda: _report(options, settings.read(environ), err))
+    return _guarded("report", err, lambda: _report(options, settings.read(environ), pace, err))
 
 
 def _parser(name: str, description: str, epilog: str) -> argparse.ArgumentParser:
@@ -77,9 +90,9 @@ def _guarded(name: str, err: TextIO, work_on: Callable[[], int]) -> int:
         return error.exit_code
 
 
-def _receive(path: Path, env: Settings) -> int:
+def _receive(path: Path, env: Settings, pace: Pace | None) -> int:
     plan = work.read_plan(path)
-    api = work.connect(env)
+    api = work.connect(env, pace)
     receipt.receive(
         plan,
         checks=api.checks,
@@ -92,12 +105,12 @@ def _receive(path: Path, env: Settings) -> int:
     return ExitCode.PASS
 
 
-def _report(options: argparse.Namespace, env: Settings, err: TextIO) -> int:
+def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: TextIO) -> int:
     try:
         plan = work.read_plan(options.plan)
     except DocumentError:
         if options.dry_run is None:
-            _tell_crash(env)
+            _tell_crash(env, pace)
         raise
     verdict, trouble = _verdict(options.verdict, plan)
     order = work.order(plan, env)
@@ -115,7 +128,7 @@ def _report(options: argparse.Namespace, env: Settings, err: TextIO) -> int:
     if options.dry_run is not None:
         reporting.write_files(composed, options.dry_run)
     else:
-        _publish(composed, plan, env, order)
+        _publish(composed, plan, env, order, pace)
     outcome = verdict.outcome if verdict else Outcome.BLOCKED
     return CODES[outcome] if options.exit_code else ExitCode.PASS
 
@@ -129,17 +142,17 @@ def _verdict(path: Path | None, plan: Plan) -> tuple[Verdict | None, E2EError | 
         return None, error
 
 
-def _publish(composed: reporting.Report, plan: Plan, env: Settings, order: tuple[int, int]) -> None:
+def _publish(composed: reporting.Report, plan: Plan, env: Settings, order: tuple[int, int], pace: Pace | None) -> None:
     if env.summary is not None:
         with env.summary.open("a", encoding="utf-8") as file:
             file.write(composed.summary)
-    api = work.connect(env)
+    api = work.connect(env, pace)
     reporting.publish(composed, plan, checks=api.checks, comments=api.comments, bot_login=env.bot_login, order=order)
 
 
-def _tell_crash(env: Settings) -> None:
+def _tell_crash(env: Settings, pace: Pace | None) -> None:
     event = work.read_event(None, None, env, work.rights(env))
-    api = work.connect(env)
+    api = work.connect(env, pace)
     crash.tell(
         event,
         pulls=api.pulls,

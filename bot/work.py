@@ -74,9 +74,9 @@ def read_plan(path: Path) -> Plan:
     return decode(read_file(path, "the Plan"), Plan, what="the Plan")
 
 
-def connect(env: Settings) -> github.Api:
+def connect(env: Settings, pace: github.Pace | None = None) -> github.Api:
     """GitHub, for the repository of this workflow run."""
-    return github.connect(env.token, env.repository, env.api_url)
+    return github.connect(env.token, env.repository, env.api_url, pace)
 
 
 def desk(env: Settings, api: github.Api, rights: policy.Policy) -> Desk:

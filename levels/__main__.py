@@ -10,7 +10,7 @@ from levels import catalogue, deliverables, signatures
 from levels.bundles import read_bundle
 from levels.documents import decode, encode, encode_line
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
-from levels.judge import Bundle, LegLogs, judge_leg, judge_log, judge_plan
+from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
 from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
@@ -35,9 +35,19 @@ exit codes: 0 Pass, 1 Fail, 2 usage or configuration, 3 Blocked, 70 a bug of our
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(prog="python -m levels", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    top = argparse.ArgumentParser(
+        prog="python -m levels",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = top.add_subparsers(dest="command", required=True)
-    judge = commands.add_parser("judge", help="the verdict of a plan, a bundle or a log", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
+    judge = commands.add_parser(
+        "judge",
+        help="the verdict of a plan, a bundle or a log",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     source = judge.add_mutually_exclusive_group(required=True)
     source.add_argument("--plan", type=Path, help="the Plan; needs --evidence-dir")
     source.add_argument("--evidence", type=Path, help="one bundle with leg.json in it")
@@ -52,7 +62,9 @@ def parser() -> argparse.ArgumentParser:
     judge.add_argument("--bridge-root", help="folder below which megatron.bridge must have been imported")
     judge.add_argument("--metrics", type=Path, help="the run's metrics.json")
     judge.add_argument("--bridge-checks", choices=["pass", "fail", "skipped", "assumed"], default="skipped")
-    judge.add_argument("--json", nargs="?", const="-", help="write the verdict as JSON to this file; - or nothing: print it")
+    judge.add_argument(
+        "--json", nargs="?", const="-", help="write the verdict as JSON to this file; - or nothing: print it"
+    )
     judge.add_argument(
         "--github-output",
         type=Path,
@@ -118,7 +130,7 @@ def _judge_evidence(folder: Path) -> LegVerdict:
     leg = decode(_bytes(folder / "leg.json"), Leg, what=str(folder / "leg.json"))
     known = signatures.load(leg.suite)
     bundle = read_bundle(folder, known)
-    return judge_leg(leg, bundle.evidence, bundle.logs or LegLogs(), catalogue.load(), known, problem=bundle.problem)
+    return judge_leg(leg, bundle.evidence, bundle.logs, catalogue.load(), known, problem=bundle.problem)
 
 
 def _judge_log(options: argparse.Namespace) -> LegVerdict:
@@ -193,7 +205,9 @@ def _bytes(path: Path) -> bytes:
         with path.open("rb") as stream:
             return stream.read(MAX_DOCUMENT_BYTES + 1)
     except OSError as error:
-        raise DocumentError(doing=f"reading {path}", found=str(error.strerror), expected="a readable file", next_step="correct the path") from error
+        raise DocumentError(
+            doing=f"reading {path}", found=str(error.strerror), expected="a readable file", next_step="correct the path"
+        ) from error
 
 
 def _usage(doing: str, found: str, expected: str) -> UsageError:

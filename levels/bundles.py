@@ -21,7 +21,11 @@ def read_bundle(folder: Path, knowledge: Knowledge) -> Bundle:
     try:
         size = _regular_size(path)
         if size > MAX_BYTES["evidence"]:
-            return Bundle(evidence=None, logs=LegLogs(), problem=f"evidence.json has {size} bytes, more than {MAX_BYTES['evidence']}")
+            return Bundle(
+                evidence=None,
+                logs=LegLogs(),
+                problem=f"evidence.json has {size} bytes, more than {MAX_BYTES['evidence']}",
+            )
         evidence = decode(path.read_bytes(), Evidence, what=str(path))
     except DocumentError as error:
         return Bundle(evidence=None, logs=LegLogs(), problem=error.found)

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from levels.log_errors import LogError, LogFrame
-from levels.logs import Found, Launch
+from levels.log_stages import Found, Launch
 from levels.model import Attribution, Boundary, Outcome, Record
 from levels.signatures import Built, Knowledge, Signature, Weight
 from levels.verdict import Frame
@@ -39,9 +39,14 @@ ENVIRONMENT_CLASS: Final = frozenset(
     }
 )
 _AFTER_THE_END: Final = frozenset({Boundary.METRICS, Boundary.CHECKPOINT_SAVE})
+MAX_CHAIN: Final = 120
+"""Lines within which a chained exception belongs to the one before it."""
+_REMOTE: Final = re.compile(r"(?:.*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
 _SYNTAX: Final = frozenset({"SyntaxError", "IndentationError", "TabError"})
 _NO_MODULE: Final = re.compile(r"No module named '([\w.]+)'")
-_NO_NAME: Final = re.compile(r"cannot import name '\w+' from (?:partially initialized module )?'([\w.]+)'(?: .*)? \(([^)]*)\)")
+_NO_NAME: Final = re.compile(
+    r"cannot import name '\w+' from (?:partially initialized module )?'([\w.]+)'(?: .*)? \(([^)]*)\)"
+)
 _NO_ATTRIBUTE: Final = re.compile(r"(?:partially initialized )?module '([\w.]+)' (?:\(.*\) )?has no attribute")
 
 
@@ -67,7 +72,9 @@ class _Candidate(Record, frozen=True, kw_only=True):
     strength: int
 
 
-def first_cause(launch: Launch, knowledge: Knowledge, *, done_line: int | None, bridge_root: str | None) -> Cause | None:
+def first_cause(
+    launch: Launch, knowledge: Knowledge, *, done_line: int | None, bridge_root: str | None
+) -> Cause | None:
     """The first cause of a run that did not end well; None when the log shows none.
 
     Args:
@@ -93,7 +100,11 @@ def swallowed(launch: Launch, knowledge: Knowledge, *, done_line: int | None, br
     """A failure in a Bridge-facing stage that the program printed and survived; None when there is none."""
     for found in launch.errors:
         candidate = _weigh(found, launch, knowledge)
-        if candidate is None or candidate.weight is Weight.WAITING or (candidate.signature is None and found.error.bare):
+        if (
+            candidate is None
+            or candidate.weight is Weight.WAITING
+            or (candidate.signature is None and found.error.bare)
+        ):
             continue
         if candidate.weight is Weight.SWALLOWED or (
             found.error.exception and _late_or_facing(found, knowledge, done_line)
@@ -202,8 +213,14 @@ def _with_chain(error: LogError, launch: Launch) -> LogError:
     following = [
         found.error.message[0]
         for found in launch.errors
-        if found.error.chained and found.error.source == error.source and 0 < found.error.number - error.number < 120
+        if found.error.chained
+        and found.error.source == error.source
+        and 0 < found.error.number - error.number < MAX_CHAIN
     ]
+    last = launch.errors[-1].error
+    if last.exception and last.number > error.number and not _REMOTE.match(last.exception):
+        following.append(last.message[0])
+    following = [text for text in dict.fromkeys(following) if text not in error.message]
     if not following:
         return error
     return LogError(
@@ -229,14 +246,16 @@ def _all_frames(error: LogError, launch: Launch) -> tuple[LogFrame, ...]:
 def _boundary(
     found: Found, signature: Signature | None, frames: tuple[LogFrame, ...], launch: Launch, knowledge: Knowledge
 ) -> Boundary:
-    if signature and signature.before and found.built is Built.NO:
-        return signature.before
     if signature and signature.boundary:
         return signature.boundary
     own = knowledge.frame_boundary(found.error.frames) or knowledge.frame_boundary(frames)
     if own is not None:
         return _engine_or_rollout(own, found)
-    driver = tuple(frame for other in launch.errors if not other.role for frame in other.error.outer + other.error.frames)
+    if signature and signature.before and found.built is Built.NO:
+        return signature.before
+    driver = tuple(
+        frame for other in launch.errors if not other.role for frame in other.error.outer + other.error.frames
+    )
     if not found.error.frames and not found.role and (shown := knowledge.frame_boundary(driver)):
         return _engine_or_rollout(shown, found)
     return found.stage or Boundary.ENVIRONMENT
@@ -257,17 +276,17 @@ def _attribution(error: LogError, signature: Signature | None, boundary: Boundar
         return signature.attribution
     owners = [owner for frame in reversed(error.frames) if (owner := knowledge.owner(frame.file)) != "elsewhere"]
     innermost = owners[0] if owners else ""
-    if boundary in (Boundary.CONFIG,):
-        return Attribution.DOWNSTREAM if innermost == "suite" else Attribution.ENVIRONMENT
     if boundary in ENVIRONMENT_CLASS:
-        return Attribution.ENVIRONMENT
-    if innermost == "bridge" or (innermost == "mcore" and boundary is Boundary.PROVIDER_BUILD):
+        of_the_suite = boundary is Boundary.CONFIG and innermost == "suite"
+        return Attribution.DOWNSTREAM if of_the_suite else Attribution.ENVIRONMENT
+    engine = boundary is Boundary.ROLLOUT and error.exception.startswith(("vllm.", "torch.", "sglang."))
+    bridge = innermost == "bridge" or (innermost == "mcore" and boundary is Boundary.PROVIDER_BUILD)
+    suite = innermost == "suite" or (boundary in (Boundary.REFIT, Boundary.SHUTDOWN) and innermost != "mcore")
+    if bridge:
         return Attribution.BRIDGE_SIDE
-    if innermost == "suite" or (boundary in (Boundary.REFIT, Boundary.SHUTDOWN) and innermost != "mcore"):
+    if suite and not engine:
         return Attribution.DOWNSTREAM
-    if boundary in (Boundary.HF_IMPORT, Boundary.PEFT_WRAP):
-        return Attribution.BRIDGE_SIDE
-    return Attribution.UNDETERMINED
+    return Attribution.BRIDGE_SIDE if boundary in (Boundary.HF_IMPORT, Boundary.PEFT_WRAP) else Attribution.UNDETERMINED
 
 
 def _raising_frame(error: LogError, knowledge: Knowledge) -> Frame | None:

@@ -33,6 +33,8 @@ class LevelWords(Record, frozen=True, kw_only=True):
 
     number: int
     brings: tuple[str, ...]
+    unless: tuple[str, ...] = ()
+    """Not when one of these was asked for."""
 
 
 class SuiteWords(Record, frozen=True, kw_only=True):
@@ -108,7 +110,7 @@ def ask(catalogue: Catalogue, words: Words, suite: Suite, number: int, requested
     base = own or catalogue.level(suite, 0)
     part = words.of(suite)
     known = {word.word: word for word in part.deliverables}
-    brought = () if own and number else next((item.brings for item in part.levels if item.number == number), ())
+    brought = () if own and number else _brought(part, number, requested)
     wanted = tuple(dict.fromkeys((*requested, *brought)))
     dropped = {name for word in wanted if word in known for name in known[word].drops}
     if requested and "lora" not in requested:
@@ -132,6 +134,13 @@ def ask(catalogue: Catalogue, words: Words, suite: Suite, number: int, requested
         titles=tuple(titles),
         unknown=tuple(unknown),
     )
+
+
+def _brought(part: SuiteWords, number: int, requested: tuple[str, ...]) -> tuple[str, ...]:
+    for item in part.levels:
+        if item.number == number and not set(item.unless) & set(requested):
+            return item.brings
+    return ()
 
 
 def _criteria(name: str, known: dict[str, Word], part: SuiteWords) -> tuple[tuple[Criterion, ...], str]:

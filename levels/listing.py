@@ -8,7 +8,8 @@ def levels_table(catalogue: Catalogue) -> str:
     lines = [f"{'level':<16} {'GPUs':>4} {'min':>4}  title"]
     for level in catalogue.levels:
         opt_in = " (opt-in)" if level.opt_in else ""
-        lines.append(f"{level.suite.value + ' ' + str(level.number):<16} {level.gpus:>4} {level.minutes:>4}  {level.title}{opt_in}")
+        name = f"{level.suite.value} {level.number}"
+        lines.append(f"{name:<16} {level.gpus:>4} {level.minutes:>4}  {level.title}{opt_in}")
         lines += [f"{'':<28}+ {text}" for text in level.proves]
         lines += [f"{'':<28}- not: {text}" for text in level.does_not_prove]
         lines += [

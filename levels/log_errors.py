@@ -27,7 +27,7 @@ _EXCEPTION: Final = re2.compile(
     r"^(?P<cls>[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)*(?:\([\w.\[\], ]*\))?)(?::(?:\s(?P<message>.*))?)?$"
 )
 _LOOKS_LIKE_ONE: Final = re2.compile(
-    r"(?:Error|Exception|Exit|Interrupt|Timeout|Group|Invalid|Died|Died\w*|Unavailable|Exceeded|NotFound|Refused|Failure)"
+    r"(?:Error|Exception|Exit|Interrupt|Timeout|Group|Invalid|Died|Unavailable|Exceeded|NotFound|Refused|Failure)"
     r"(?:\([\w.\[\], ]*\))?$"
 )
 _HEADER: Final = re2.compile(
@@ -35,13 +35,12 @@ _HEADER: Final = re2.compile(
     r"|Unhandled error \(suppress|Error executing job with overrides|Exception in thread|Process \S+:$)"
 )
 _IGNORED: Final = re2.compile(r"^Exception ignored (?:in|on)")
-_CHAIN: Final = re2.compile(
-    r"^(?:The above exception was the direct cause|During handling of the above exception)"
-)
+_CHAIN: Final = re2.compile(r"^(?:The above exception was the direct cause|During handling of the above exception)")
 _REMOTE: Final = re2.compile(r"ray::(?:[\w.:-]*?:)?([\w.]+)\(\)")
 _STOP: Final = re2.compile(
     r"^(?:Set the environment variable HYDRA|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)[: ]|\[?\d{4}-\d\d-\d\d"
-    r"|real\s|user\s|sys\s|[▶📊🔍🚀⏱✓✅⏳🔄🛑❌┏┃│╭]|\s*✓|=====|\$ |\++ [A-Z'a-z]|\[runner\]|\[rank\d+\]|srun: |slurmstepd: "
+    r"|real\s|user\s|sys\s|[▶📊🔍🚀⏱✓✅⏳🔄🛑❌┏┃│╭]|\s*✓|=====|\$ |\++ [A-Z'a-z]"
+    r"|\[runner\]|\[rank\d+\]|srun: |slurmstepd: "
     r"|Training Progress|\*\*\* |raylet|step:\d|\(\S+ pid=)"
 )
 _SPACED_CODE: Final = re.compile(r"^(?:    |\s*[\^~]+[\s\^~]*$)")
@@ -182,7 +181,9 @@ class ErrorReader(msgspec.Struct):
             state.code = body
             return True
         match = _EXCEPTION.match(body)
-        if match and (_LOOKS_LIKE_ONE.search(match["cls"]) or (state.frames and "." not in body.split(":")[0])):
+        if match and (
+            _LOOKS_LIKE_ONE.search(match["cls"]) or (state.frames and "." not in body.split(":", maxsplit=1)[0])
+        ):
             if not state.header and line.repeated:
                 return False
             state.exception = match["cls"]
@@ -204,7 +205,7 @@ class ErrorReader(msgspec.Struct):
             _close(state, done)
             return False
         again = _EXCEPTION.match(body)
-        if again and _LOOKS_LIKE_ONE.search(again["cls"]):
+        if again and _LOOKS_LIKE_ONE.search(again["cls"]) and ("." in again["cls"] or again["cls"][0].isupper()):
             _close(state, done)
             state.header = True
             return ErrorReader._expect_exception(state, line, body, done, known=known)
@@ -277,9 +278,8 @@ def best_line(message: list[str], raws: list[str]) -> str:
     """The line of a multi-line message that says most; the exception line, unless that one is only a headline."""
     if not _EMPTY_MESSAGE.match(message[0]) and not _HEADLINE_ONLY.search(message[0]):
         return raws[0]
-    for index, part in enumerate(message[1:], start=1):
-        if message[index - 1].strip() == "Last error:":
-            return raws[index]
+    if "Last error:" in message[:-1]:
+        return raws[message.index("Last error:") + 1]
     for index, part in enumerate(message[1:], start=1):
         if not _DECORATION.match(part) and (_EMPTY_MESSAGE.match(message[0]) or "validation" in message[0]):
             return raws[index]

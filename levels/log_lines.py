@@ -117,9 +117,7 @@ def parse_line(data: bytes, number: int, *, cut: bool = False) -> Line:
     repeated = 0
     if "across cluster]" in rest and (match := _REPEATED.search(rest)):
         repeated, rest = int(match[1]), rest[: match.start()]
-    return Line(
-        number=number, raw=raw, text=rest, label=label, actor=actor, pid=pid, repeated=repeated, cut=cut
-    )
+    return Line(number=number, raw=raw, text=rest, label=label, actor=actor, pid=pid, repeated=repeated, cut=cut)
 
 
 _ACTORS_WITHOUT_PID: Final = frozenset({"raylet", "autoscaler", "gcs_server"})

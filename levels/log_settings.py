@@ -1,4 +1,4 @@
-"""Settings that a log shows: shell trace, Hydra overrides, configuration dumps. Which value is right never belongs here."""
+"""Settings that a log shows: shell trace, Hydra overrides, configuration dumps. No opinion on the values."""
 
 import re
 from typing import Final

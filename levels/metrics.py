@@ -12,6 +12,7 @@ from levels.model import Aggregate, Record
 MAX_METRICS_BYTES: Final = 32 * 1024**2
 MAX_SERIES: Final = 4_000
 MAX_POINTS: Final = 2_000_000
+MAX_STEP_DIGITS: Final = 9
 
 
 class Series(msgspec.Struct):
@@ -111,7 +112,12 @@ def _from_mapping(content: Mapping[str, Any]) -> MetricsFile:
 def _numbers(values: Mapping[Any, Any]) -> list[tuple[int, float]]:
     pairs: list[tuple[int, float]] = []
     for step, value in values.items():
-        if isinstance(value, float) and str(step).isascii() and str(step).isdigit() and len(str(step)) < 10:
+        if (
+            isinstance(value, float)
+            and str(step).isascii()
+            and str(step).isdigit()
+            and len(str(step)) <= MAX_STEP_DIGITS
+        ):
             pairs.append((int(step), value))
     return pairs
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from levels.criteria import Answer
+from levels.answers import Answer
 from levels.model import (
     AssertionsPassed,
     BridgeChecksPassed,
@@ -43,7 +43,9 @@ NAMES: Final = {
 """Source: verl-e2e-testing.md and nemo-rl-e2e-testing.md, *Summary Format*."""
 
 
-def deliverables(subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]) -> tuple[DeliverableResult, ...]:
+def deliverables(
+    subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
+) -> tuple[DeliverableResult, ...]:
     """The five rows, always all of them, in order."""
     return tuple(_row(kind, name, subject, answers, outcome, asked) for kind, name in NAMES[subject.suite].items())
 
@@ -61,7 +63,9 @@ def _row(
     return DeliverableResult(id=kind, name=name, status=status, detail=_detail(kind, own, subject, status, variants))
 
 
-def _status(kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome) -> Status:
+def _status(  # noqa: PLR0911 - a table of words in order
+    kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome
+) -> Status:
     unmet = [item.unmet for item, answer in own if answer.met is Met.UNMET]
     if kind is Deliverable.BRIDGE_CHECKS and not unmet and any(answer.met is Met.UNVERIFIED for _, answer in own):
         return Status.SKIPPED
@@ -97,7 +101,9 @@ def _detail(
         return _checks_detail(subject, own)
     logs = ", ".join(phase.log_name for phase in subject.phases)
     extra = [answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged)]
-    return "; ".join([logs, *extra]) + (f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else "")
+    return "; ".join([logs, *extra]) + (
+        f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else ""
+    )
 
 
 def _checks_detail(subject: Subject, own: list[tuple[Criterion, Answer]]) -> str:

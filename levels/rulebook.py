@@ -34,7 +34,7 @@ class Effect(StrEnum):
     ONLY = "only"
     """Replaces it for this Unit, and nothing is added. Without levels: neither loop runs these lines."""
     INSTEAD = "instead"
-    """Replaces it for this Unit. When it names one suite, only that suite runs these lines: the other gets nothing added."""
+    """Replaces it for this Unit. A suite that it does not name does not run these lines: nothing is added there."""
     ALSO = "also"
     """Adds to it."""
 

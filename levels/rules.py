@@ -103,10 +103,9 @@ class _Tally:
         holding = [content.rule for content in self.rules.content_rules(name) if content.holds(unit, status)]
         base = next((content for content in holding if content.effect is not Effect.ALSO), None)
         keys = rule.wanted()
-        suites = set(Suite)
         if base is not None:
             keys = base.wanted() & keys if base.within_path else base.wanted()
-            suites = {suite for suite, _ in keys}
+        suites = {suite for suite, _ in keys}
         source = rule if base is None else base
         self.note(source.id, name, source.reason, keys)
         self._name_family(name, keys, base.family if base else None)
@@ -163,7 +162,7 @@ class _Tally:
             return next(iter(self.hinted), self.rules.rules.default_family)
         if len(named) == 1:
             return named[0].key
-        return "multi_vlm" if all(family.kind == "vlm" for family in named) else "multi"
+        return "multi_vlm" if all(family.kind in {"vlm", "audio"} for family in named) else "multi"
 
 
 def _selection(tally: _Tally, catalogue: Catalogue, rules: RuleSet) -> Selection:

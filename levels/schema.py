@@ -1,4 +1,4 @@
-"""JSON Schemas of the documents, made from the Structs. Writing them to a place of someone's choice belongs to the caller."""
+"""JSON Schemas of the documents, made from the Structs. Writing files belongs to the caller."""
 
 from typing import Final
 

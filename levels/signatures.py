@@ -199,7 +199,8 @@ class Knowledge:
         self.line_signatures = tuple(s for s in signatures.signatures if s.where != "exception")
         self.exception_signatures = tuple(s for s in signatures.signatures if s.where != "line")
         self._lines = PatternSet(
-            [m.pattern for m in self.markers] + [s.pattern for s in self.states]
+            [m.pattern for m in self.markers]
+            + [s.pattern for s in self.states]
             + [s.pattern for s in self.line_signatures],
             key="markers",
         )

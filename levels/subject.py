@@ -1,11 +1,11 @@
-"""What is judged: a leg with its evidence, or a log by itself, in one shape. Criteria and verdicts never belong here."""
+"""What is judged: a leg with its evidence, or a log by itself, in one shape. No criteria, no verdicts."""
 
 from typing import Literal
 
 import msgspec
 
 from levels.evidence import Evidence
-from levels.logs import Launch, LogFacts
+from levels.log_stages import Launch, LogFacts
 from levels.metrics import MetricsFile, Series
 from levels.model import Criterion, Suite
 from levels.plan import Leg

@@ -1,4 +1,4 @@
-"""LegVerdict to the plain-text block that the procedures' *Summary Format* asks for. Markdown and colour never belong here."""
+"""LegVerdict to the plain-text block of the procedures' *Summary Format*. Markdown and colour never belong here."""
 
 from levels.model import Deliverable, Status, Suite
 from levels.verdict import DeliverableResult, LegVerdict

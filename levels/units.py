@@ -83,7 +83,10 @@ def _whole(status: Status, hunks: Sequence[Hunk]) -> tuple[Unit, ...] | None:
     if old is None or new is None:
         return None
     units = _grouped(_changed(hunks[0], old, new))
-    return tuple(unit for unit in units if old.meaning(unit.scope) != new.meaning(unit.scope))
+    try:
+        return tuple(unit for unit in units if old.meaning(unit.scope) != new.meaning(unit.scope))
+    except RecursionError:
+        return units
 
 
 def _changed(hunk: Hunk, old: "_View", new: "_View") -> Iterator[tuple[str, str, str]]:

@@ -95,7 +95,7 @@ class LegVerdict(Record, frozen=True, kw_only=True):
 
 
 class LogVerdict(Record, frozen=True, kw_only=True):
-    """What `judge --log` and `judge --evidence` print with `--json`: the words of the labelled cases, and all details."""
+    """What `judge --log` and `judge --evidence` print with `--json`: the words of TAXONOMY, and all details."""
 
     schema: Literal["bridge-e2e/log-verdict/1"] = "bridge-e2e/log-verdict/1"
     verdict: Outcome

@@ -12,8 +12,8 @@ from typing import Final
 from bot.rehearsal.repos import apply
 from bot.rehearsal.scenarios import Edit
 
-INSTALLED: Final = ("action", "bot")
-"""Zones whose composite action installs an environment, unless the one there names their lock's digest."""
+MARKS: Final = {"action": "made-from", "bot": ".bot-lock"}
+"""Zone to the file by which its composite action (action/step.sh, bot/install.sh) knows an environment as its own."""
 
 
 def image(at: Path, edits: Iterable[Edit]) -> Path:
@@ -34,11 +34,11 @@ def product(tree: Path) -> Path:
     # A relative line: jobs run in copies of the tree.
     root = "/".join(".." for _ in packages.relative_to(tree).parts)
     (packages / "product.pth").write_text(f"{root}\n{_machine_packages()}\n", encoding="utf-8")
-    for zone in INSTALLED:
+    for zone, mark in MARKS.items():
         lock = tree / "requirements" / f"{zone}.lock"
         if lock.is_file():
             digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-            (tree / ".venv" / f".{zone}-lock").write_text(f"{digest}\n", encoding="utf-8")
+            (tree / ".venv" / mark).write_text(f"{digest}\n", encoding="utf-8")
     return python
 
 

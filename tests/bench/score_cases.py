@@ -1,6 +1,7 @@
 """Scores `judge --log` on a folder of labelled cases: `python tests/bench/score_cases.py DIR`.
 
-Each case is a folder with `case.json`, `run.log` and sometimes `metrics.json`. Exit code 1 on any wrong verdict or false Pass.
+Each case is a folder with `case.json`, `run.log` and sometimes `metrics.json`.
+Exit code 1 on any wrong verdict or false Pass.
 """
 
 import json
@@ -73,11 +74,14 @@ def main() -> int:
         totals.update(name for name, right in marks.items() if right)
         wrong = [name for name, right in marks.items() if not right]
         want = case["expect"]
-        print(f"{'right' if not wrong else 'WRONG'} {folder.name}: {ours.verdict.value} {ours.boundary} {ours.attribution}")
+        print(
+            f"{'right' if not wrong else 'WRONG'} {folder.name}: {ours.verdict.value} {ours.boundary} {ours.attribution}"
+        )
         if wrong:
             print(f"      {', '.join(wrong)}; want {want['verdict']} {want['boundary']} {want['attribution']}")
             if "first-error" in wrong:
-                print(f"      first error: {(ours.first_error or 'none')[:300]!r}\n      want:        {want['first_error'][:200]!r}")
+                print(f"      first error: {(ours.first_error or 'none')[:300]!r}")
+                print(f"      want:        {want['first_error'][:200]!r}")
     for name in ("verdict", "verdict-alt", "boundary", "boundary-alt", "first-error", "attribution", "no-false-pass"):
         print(f"{name:<14} {totals[name]}/{len(folders)}")
     good = totals["verdict-alt"] == totals["no-false-pass"] == len(folders)

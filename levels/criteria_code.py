@@ -1,0 +1,106 @@
+"""Criteria about which code ran: import paths, trees, Bridge tests. What follows from them never belongs here."""
+
+from typing import Final
+
+from levels.answers import Answer, at, under
+from levels.evidence import TreeState
+from levels.model import ImportPath, Process
+from levels.subject import Subject
+from levels.verdict import Met
+
+_INSTALLED: Final = ("site-packages", "dist-packages", "/3rdparty/Megatron-Bridge-workspace/")
+
+
+def import_path(criterion: ImportPath, subject: Subject) -> Answer:
+    """`module` came from below its root, in the probe and in the log."""
+    wrong = _wrong_root_in_log(subject) if criterion.module == "megatron.bridge" else None
+    if wrong:
+        return wrong
+    if subject.evidence is None:
+        return _import_in_log(criterion, subject)
+    source = f"probe {criterion.process.value}"
+    roots = subject.evidence.roots
+    root = {"bridge-src": roots.bridge_src, "mcore": roots.mcore}[criterion.root] if roots else None
+    imports = [
+        item
+        for item in subject.evidence.imports
+        if item.process is criterion.process and item.module == criterion.module
+    ]
+    if not imports or not root:
+        return Answer(
+            met=Met.UNVERIFIED, found=f"no probe of {criterion.module} in the {criterion.process.value}", source=source
+        )
+    for item in imports:
+        if item.file is None:
+            return Answer(
+                met=Met.UNMET, found=f"import failed: {(item.error or 'no reason given')[-300:]}", source=source
+            )
+        if ".." in item.file.split("/") or not under(item.file, root):
+            return Answer(met=Met.UNMET, found=f"{item.file}, not below {root}", source=source)
+    return Answer(met=Met.MET, found=str(imports[0].file), source=source)
+
+
+def _wrong_root_in_log(subject: Subject) -> Answer | None:
+    for phase in subject.phases:
+        for root, note in (phase.log.imports if phase.log else {}).items():
+            wanted = subject.bridge_root
+            wrong = not under(root, wanted) if wanted else any(part in root + "/" for part in _INSTALLED)
+            if wrong:
+                found = f"megatron.bridge from {root}" + (f", not below {wanted}" if wanted else "")
+                return Answer(
+                    met=Met.UNMET, found=found, source=at(phase, note), lines=(note,), log_name=phase.log_name
+                )
+    return None
+
+
+def _import_in_log(criterion: ImportPath, subject: Subject) -> Answer:
+    if criterion.module == "megatron.bridge":
+        for phase in subject.phases:
+            for root, note in (phase.log.imports if phase.log else {}).items():
+                if criterion.process is Process.DRIVER or note.raw.startswith("("):
+                    return Answer(met=Met.MET, found=f"{root}, as the log shows", source=at(phase, note), lines=(note,))
+    return Answer(met=Met.UNVERIFIED, found="the log does not show it", source="log")
+
+
+def trees(subject: Subject) -> Answer:
+    """The three trees were at the planned commits and clean, but for the declared workarounds."""
+    evidence, leg = subject.evidence, subject.leg
+    if evidence is None or leg is None:
+        return Answer(met=Met.UNVERIFIED, found="a log does not show which commits ran", source="log")
+    planned = {"bridge": leg.bridge_commit, "mcore": leg.mcore_commit, "suite": leg.suite_pin.commit}
+    workarounds = {"bridge": set(), "mcore": set(), "suite": {item.id for item in leg.workarounds}}
+    states: dict[str, TreeState] = {tree.name: tree for tree in evidence.trees}
+    for name, commit in planned.items():
+        tree = states.get(name)
+        if tree is None or tree.commit is None:
+            return Answer(met=Met.UNVERIFIED, found=f"no state of {name}", source="evidence.trees")
+        if commit is not None and tree.commit != commit:
+            return Answer(met=Met.UNMET, found=f"{name} at {tree.commit}, not {commit}", source="evidence.trees")
+        if tree.dirty or tree.dirty_count:
+            first = tree.dirty[0] if tree.dirty else "files not listed"
+            return Answer(met=Met.UNMET, found=f"{name} has local changes: {first}", source="evidence.trees")
+        if set(tree.applied) != workarounds[name]:
+            applied = ", ".join(sorted(tree.applied)) or "none"
+            return Answer(met=Met.UNMET, found=f"{name}: workarounds applied: {applied}", source="evidence.trees")
+    return Answer(
+        met=Met.MET,
+        found=", ".join(f"{n} {t.commit[:9]}" for n, t in states.items() if t.commit),
+        source="evidence.trees",
+    )
+
+
+def bridge_checks(subject: Subject) -> Answer:
+    """The focused Bridge tests ran and passed."""
+    run = subject.evidence.bridge_checks if subject.evidence else None
+    if subject.evidence is None:
+        said = subject.checks or "skipped"
+        states = {"pass": Met.MET, "assumed": Met.MET, "fail": Met.UNMET, "skipped": Met.UNVERIFIED}
+        return Answer(met=states[said], found=f"{said}, says the caller", source="--bridge-checks")
+    if run is None or run.skipped_because is not None or run.exit_code is None:
+        reason = (run.skipped_because if run else None) or "they were not run"
+        return Answer(met=Met.UNVERIFIED, found=reason, source="evidence.bridge_checks")
+    found = f"{run.passed} passed, {run.failed} failed, {run.errors} errors, exit code {run.exit_code}"
+    good = run.exit_code == 0 and run.passed > 0 and run.failed == 0 and run.errors == 0
+    return Answer(
+        met=Met.MET if good else Met.UNMET, found=found, source="bridge-checks.log", log_name="bridge-checks.log"
+    )

@@ -1,0 +1,112 @@
+"""Criteria about metrics. Thresholds never belong here (they are YAML)."""
+
+import math
+
+from levels.answers import Answer, at
+from levels.log_stages import Note
+from levels.metrics import Series
+from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite
+from levels.subject import PhaseView, Subject
+from levels.verdict import Met
+
+
+def metrics_logged(criterion: MetricsLogged, phase: PhaseView, subject: Subject) -> Answer:
+    """Each metric is there at the last step."""
+    wanted = phase.wanted_step
+    if subject.suite is Suite.NEMO_RL and phase.metrics is None and not phase.metrics_wanted and phase.last.dumped:
+        note = phase.last.dumped
+        return Answer(
+            met=Met.MET, found="metrics.json was written, as the log says", source=at(phase, note), lines=(note,)
+        )
+    series = phase.last.series if subject.suite is Suite.VERL else (phase.metrics.series if phase.metrics else {})
+    source = phase.log_name if subject.suite is Suite.VERL else f"metrics of {phase.id}"
+    for name in criterion.keys:
+        known = series.get(name)
+        if known is None or wanted is None or known.last_step < wanted:
+            problem = phase.metrics.problem if phase.metrics and phase.metrics.problem else ""
+            found = problem or (f"{name} ends at step {known.last_step}" if known else f"{name} was not logged")
+            return Answer(met=Met.UNMET, found=found, source=source)
+    return Answer(met=Met.MET, found=", ".join(criterion.keys) + f" at step {wanted}", source=source)
+
+
+def _quote(series: Series, text: str) -> Note:
+    return Note(line=series.line or 0, raw=text)
+
+
+def metrics_finite(criterion: MetricsFinite, phase: PhaseView) -> Answer:
+    """No NaN and no infinity."""
+    series = [item for item in phase.series().values() if any(word in item.name.casefold() for word in criterion.words)]
+    bad = sorted((item for item in series if not item.finite), key=lambda item: "grad_norm" not in item.name)
+    if bad:
+        lines = tuple(_quote(item, item.nonfinite_text) for item in bad[:8])
+        found = f"{bad[0].name} is not finite from step {bad[0].nonfinite_step} on"
+        return Answer(met=Met.UNMET, found=found, source=at(phase, lines[0]), lines=lines)
+    if not series:
+        return Answer(met=Met.UNVERIFIED, found="no such metric", source=phase.log_name)
+    return Answer(met=Met.MET, found=f"{len(series)} metrics are finite", source=phase.log_name)
+
+
+def metric_bound(criterion: MetricBound, phase: PhaseView) -> Answer:
+    """The aggregate keeps the bound."""
+    series = phase.series().get(criterion.metric)
+    if series is None:
+        return Answer(met=Met.UNVERIFIED, found=f"{criterion.metric} was not logged", source=phase.log_name)
+    value = series.value(criterion.aggregate)
+    held = {
+        Bound.AT_LEAST: value >= criterion.value,
+        Bound.ABOVE: value > criterion.value,
+        Bound.AT_MOST: value <= criterion.value,
+        Bound.BELOW: value < criterion.value,
+    }[criterion.bound]
+    asked = f"asked {criterion.bound.value} {criterion.value}"
+    said = f"{criterion.aggregate.value} of {criterion.metric} is {value:.6g}, {asked}"
+    lines = tuple(
+        Note(line=item.line, raw=item.raw)
+        for item in phase.last.checks
+        if not item.passed and criterion.metric in item.check
+    ) or (_quote(series, f"{criterion.metric}: {value}"),)
+    met = Met.MET if held and math.isfinite(value) else Met.UNMET
+    return Answer(met=met, found=said, source=at(phase, lines[0]), lines=lines)
+
+
+def assertions(phase: PhaseView) -> Answer:
+    """Every row of the suite's own table passed."""
+    rows = phase.last.checks
+    failed = [row for row in rows if not row.passed]
+    if failed:
+        lines = tuple(Note(line=row.line, raw=row.raw) for row in failed[:8])
+        return Answer(
+            met=Met.UNMET, found=f"{len(failed)} of {len(rows)} checks failed", source=at(phase, lines[0]), lines=lines
+        )
+    if not rows:
+        return Answer(met=Met.UNMET, found="no table of checks", source=phase.log_name)
+    return Answer(met=Met.MET, found=f"{len(rows)} checks passed", source=f"{phase.log_name}:{rows[0].line}")
+
+
+def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
+    """Series are not zero and move."""
+    series = phase.series()
+    for name in criterion.nonzero:
+        known = series.get(name)
+        if known and known.zero:
+            return _still(known, f"{name} is 0 in all {known.count} steps", phase)
+    for name in criterion.moving:
+        known = series.get(name)
+        if known and known.count > 1 and known.constant:
+            return _still(known, f"{name} never changes", phase)
+    counts = [series[name].count for name in (*criterion.moving, *criterion.nonzero) if name in series]
+    if not counts or max(counts) < criterion.min_steps:
+        found = f"{max(counts, default=0)} steps measured, {criterion.min_steps} needed"
+        return Answer(met=Met.UNMET, found=found, source=phase.log_name)
+    shown = [name for name in criterion.moving if name in series]
+    if not shown:
+        return Answer(met=Met.UNVERIFIED, found="none of " + ", ".join(criterion.moving), source=phase.log_name)
+    return Answer(met=Met.MET, found=", ".join(shown) + " move and are finite", source=phase.log_name)
+
+
+def _still(series: Series, found: str, phase: PhaseView) -> Answer:
+    lines: tuple[Note, ...] = (_quote(series, series.text),)
+    if series.line is None:
+        printed = [item for item in phase.last.series.values() if item.name.startswith("printed/") and item.zero]
+        lines = (*(_quote(item, item.text) for item in printed[:1]), *lines)
+    return Answer(met=Met.UNMET, found=found, source=at(phase, lines[0]), lines=lines)

@@ -1,0 +1,191 @@
+"""A Bridge-like repository, pull requests against it, the embedded GitHub over them, and the bot's own commands."""
+
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import event_cli
+from bot.github import Api, Pace, connect
+from bot.rehearsal import build, payloads
+from bot.rehearsal.faults import Fault
+from bot.rehearsal.server import Server, serve
+from bot.rehearsal.state import ChangedFile, CheckRun, Comment, Issue, Repository, State, dump, load
+from levels.documents import decode
+from levels.plan import Plan
+from tests.bot.rehearsal.conftest import Git
+from tests.tools.openapi_check import Checker
+
+NOON = datetime(2026, 8, 3, 12, tzinfo=UTC)
+TOKEN = "job-token"
+REPOSITORY = "NVIDIA-NeMo/Megatron-Bridge"
+BRIDGE = "src/megatron/bridge/models/qwen/qwen3_bridge.py"
+RUN_ID = 4711
+PROVIDER = 'class Qwen3Bridge:\n    """Maps names."""\n\n    def mapping(self):\n        return {"a": "b"}\n'
+
+
+@dataclass(kw_only=True)
+class Waits:
+    """How long the client was asked to wait; nobody waits in a test."""
+
+    seconds: list[float] = field(default_factory=list)
+
+    def pace(self, attempts: int = 3, timeout: int = 5) -> Pace:
+        return Pace(
+            attempts=attempts,
+            backoff=0,
+            secondary_wait=0,
+            timeout=timeout,
+            between_writes=0,
+            sleep=self.seconds.append,
+        )
+
+
+@dataclass(kw_only=True)
+class World:
+    """GitHub's state, with what a test asks of it."""
+
+    state: State
+    repo: Repository
+    folder: Path
+    waits: Waits = field(default_factory=Waits)
+    server: Server | None = None
+    attempt: int = 1
+    run_id: int = RUN_ID
+
+    def pull(self, number: int) -> Issue:
+        return self.repo.issues[number]
+
+    def head(self, number: int) -> str:
+        pull = self.pull(number).pull
+        assert pull
+        return pull.head_sha
+
+    def checks(self, number: int) -> list[CheckRun]:
+        """The check runs of a head, oldest first."""
+        head = self.head(number)
+        return sorted((run for run in self.repo.check_runs.values() if run.head_sha == head), key=lambda run: run.id)
+
+    def comments(self, number: int) -> list[Comment]:
+        return [comment for comment in self.repo.comments.values() if comment.issue == number]
+
+    def seen(self, number: int, seconds: int = 3600) -> None:
+        """Our check has stood on the head for so long."""
+        build.add_check(
+            self.state,
+            self.repo,
+            self.head(number),
+            conclusion="action_required",
+            external_id="bridge-e2e:000000000000:1",
+        )
+        self.state.advance(seconds)
+        self.pull(number).updated_at = self.state.now()
+
+    def labelled(self, number: int, label: str = "verl-e2e", sender: str = "wim") -> dict[str, Any]:
+        build.put_label(self.state, self.repo, number, label)
+        self.pull(number).updated_at = self.state.now()
+        return payloads.pull_request(self.state, self.repo, self.pull(number), "labeled", sender=sender, label=label)
+
+    def commented(self, number: int, body: str, author: str = "wim") -> dict[str, Any]:
+        comment = build.add_comment(self.state, self.repo, number, author=author, body=body)
+        return payloads.issue_comment(self.state, self.repo, comment)
+
+    def api(self, attempts: int = 3) -> Api:
+        assert self.server
+        return connect(TOKEN, REPOSITORY, self.server.url, self.waits.pace(attempts))
+
+    def environ(self, **more: str) -> Mapping[str, str]:
+        """The environment of a workflow job."""
+        assert self.server
+        return {
+            "GITHUB_TOKEN": TOKEN,
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_API_URL": self.server.url,
+            "GITHUB_RUN_ID": str(self.run_id),
+            "GITHUB_RUN_ATTEMPT": str(self.attempt),
+            **more,
+        }
+
+    def plan(self, event: dict[str, Any], name: str = "pull_request_target", *, code: int = 0) -> Plan | None:
+        """What `plan --event` makes of an event; null when it ends with another code than 0."""
+        file = self.folder / "event.json"
+        file.write_text(json.dumps(event))
+        out, err = io.StringIO(), io.StringIO()
+        arguments = ["--event", str(file), "--event-name", name]
+        ended = event_cli.main(arguments, environ=self.environ(), pace=self.waits.pace(), out=out, err=err)
+        assert ended == code, err.getvalue()
+        return decode(out.getvalue(), Plan, what="the Plan") if code == 0 else None
+
+    def planned(self, event: dict[str, Any], name: str = "pull_request_target") -> Plan:
+        plan = self.plan(event, name)
+        assert plan
+        return plan
+
+
+@pytest.fixture(scope="session")
+def bridge(tmp_path_factory: pytest.TempPathFactory) -> Git:
+    """`main`; `code` changes a bridge; `docs` changes a page. Shared: never commit to it."""
+    git = Git(tmp_path_factory.mktemp("bridge") / "repository")
+    git.write({BRIDGE: PROVIDER, "docs/index.md": "hello\n", "README.md": "hello\n"}, "base")
+    git("checkout", "-qb", "code")
+    git.write({BRIDGE: PROVIDER.replace('"b"', '"c"')}, "code")
+    git("checkout", "-qb", "code-2")
+    git.write({BRIDGE: PROVIDER.replace('"b"', '"d"')}, "more code")
+    git("checkout", "-q", "main")
+    git("checkout", "-qb", "docs")
+    git.write({"docs/index.md": "hello, world\n"}, "docs")
+    return git
+
+
+@pytest.fixture(scope="session")
+def saved(bridge: Git) -> bytes:
+    """Pull request 1 changes code, 2 changes a page, 3 comes from a fork, 4 from a fork that is gone."""
+    state, repo, _ = build.small(bridge.path, full_name=REPOSITORY, head="code", clock=NOON)
+    build.open_pull(state, repo, bridge.path, head="docs", author="wim")
+    fork = build.add_repository(state, "stranger/Megatron-Bridge", bridge.path, parent=REPOSITORY)
+    build.open_pull(state, repo, bridge.path, head="code", author="stranger", head_repository=fork.full_name)
+    build.open_pull(state, repo, bridge.path, head="code-2", author="stranger", head_repository=None)
+    build.grant(state, TOKEN, repository=REPOSITORY)
+    return dump(state)
+
+
+Opened = Callable[..., AbstractContextManager[World]]
+
+
+@pytest.fixture
+def opened(saved: bytes, tmp_path: Path) -> Opened:
+    """Opens a world; at its end nothing was unhandled and nothing differed from GitHub's description."""
+
+    @contextmanager
+    def session(*faults: Fault) -> Iterator[World]:
+        state = load(saved)
+        world = World(state=state, repo=state.repositories[REPOSITORY], folder=tmp_path)
+        checker = Checker()
+        with serve(state, observer=checker, faults=faults) as server:
+            world.server = server
+            yield world
+        assert checker.findings == []
+        assert server.unhandled == []
+
+    return session
+
+
+def many_files(count: int) -> list[ChangedFile]:
+    """A change of so many pages of documentation."""
+    return [
+        ChangedFile(
+            filename=f"docs/{index}.md",
+            status="modified",
+            sha="0" * 40,
+            additions=1,
+            deletions=0,
+            patch="@@ -1 +1,2 @@\n a\n+b",
+        )
+        for index in range(count)
+    ]
