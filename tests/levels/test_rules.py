@@ -13,7 +13,7 @@ from levels.changes import Change, Status, Unit
 from levels.errors import ConfigError
 from levels.model import Suite
 from levels.plan import NOT_IN_CATALOGUE, Selection
-from levels.rulebook import RuleSet
+from levels.rulebook import ContentRule, PathRule, RuleSet, TogetherRule
 
 BOOK = rules.load()
 LEVELS = catalogue.load()
@@ -234,7 +234,11 @@ def test_a_bad_rule_file_names_the_place(before: str, after: str, key: str, tmp_
 
 
 def test_every_rule_has_a_reason_and_a_source() -> None:
-    owners = (*BOOK.rules.paths, *BOOK.rules.together, *BOOK.rules.content)
+    owners: tuple[PathRule | TogetherRule | ContentRule, ...] = (
+        *BOOK.rules.paths,
+        *BOOK.rules.together,
+        *BOOK.rules.content,
+    )
     assert [rule.id for rule in owners if not (rule.reason.strip() and rule.source.strip())] == []
 
 
