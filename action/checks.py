@@ -1,5 +1,6 @@
 """The focused Bridge tests that come before the run. What their result means never belongs here."""
 
+import os
 import re
 from pathlib import Path
 from typing import Final
@@ -45,7 +46,8 @@ def _cannot_start(job: Job, trees: Trees, python: tuple[str, ...]) -> str | None
     """
     log = job.bundle / LOG
     limits = Limits(seconds=120, log_bytes=100_000)
-    argv = (*python, "-m", "pytest", "--version")
+    # Given twice, it loads the plugins too; no settings file of a parent folder is read.
+    argv = (*python, "-m", "pytest", "-c", os.devnull, "--version", "--version")
     ended = process.run(argv, cwd=job.work, env=_env(job, trees), log=log, limits=limits)
     if ended.exit_code == 0:
         return None

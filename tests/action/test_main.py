@@ -22,7 +22,7 @@ from levels.documents import decode, encode
 from levels.evidence import Evidence
 from levels.model import Phase, Suite
 from levels.plan import Decision, Leg, Plan, Selection
-from tests.action.miniature import SHORT, World
+from tests.action.miniature import World
 
 ROOT = Path(runner.__file__).parents[1]
 SLEEPER = "echo started; (setsid sleep 600 & echo $! > $HOME/../daemon); sleep 600 & echo $! > $HOME/../child; wait"
@@ -160,8 +160,8 @@ def test_a_time_limit_is_recorded(world: World) -> None:
 
 
 @pytest.mark.ray
-def test_a_whole_leg_with_real_ray(world: World, ray_python: str) -> None:
-    setup = Setup(world, world.leg(), python=ray_python, bridge_python=sys.executable, tmp=SHORT, probe_seconds=120)
+def test_a_whole_leg_with_real_ray(world: World, ray_python: str, short_tmp: str) -> None:
+    setup = Setup(world, world.leg(), python=ray_python, bridge_python=sys.executable, tmp=short_tmp, probe_seconds=120)
     before = {process.pid for process in psutil.process_iter()}
     done = setup.run("run")
     assert done.returncode == 0, done.stdout + done.stderr
