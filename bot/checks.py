@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import msgspec
-
 from bot.escape import one_line
 from bot.ports import CheckConclusion, CheckPayload, CheckRun, Checks, CheckStatus
-from levels.model import Record
+from levels.conclusion import Conclusion
+from levels.model import Commit, Record
 from levels.plan import Plan
 
 NAME: Final = "bridge-e2e"
@@ -52,21 +51,8 @@ def is_own(run: CheckRun, bot_login: str) -> bool:
     return run.name == NAME and run.author == bot_login and mark is not None and mark.leg is None
 
 
-def queued(plan: Plan, *, attempt: int, summary: str) -> tuple[CheckPayload, ...]:
-    """The checks of a plan that will run: the required one, and one for each leg."""
-    title = f"queued: {', '.join(leg.title for leg in plan.legs)}"
-    main = payload(plan, Mark(plan=plan.id, attempt=attempt), title=title, summary=summary)
-    legs = (
-        payload(plan, Mark(plan=plan.id, attempt=attempt, leg=leg.id), title=f"queued: {leg.title}", summary=summary)
-        for leg in plan.legs
-    )
-    return (main, *legs)
-
-
-def payload(
-    plan: Plan, mark: Mark, *, title: str, summary: str, conclusion: CheckConclusion | None = None
-) -> CheckPayload:
-    """A check run on the plan's head; completed when it has a conclusion, else queued.
+def payload(plan: Plan, mark: Mark, concluded: Conclusion, summary: str) -> CheckPayload:
+    """A check run on the plan's head.
 
     Raises:
         ValueError: for a plan without a head.
@@ -75,15 +61,20 @@ def payload(
     if plan.head is None:
         message = "a plan without a head has no checks"
         raise ValueError(message)
+    return for_commit(plan.head, mark, concluded, summary, plan.run_url)
+
+
+def for_commit(head: Commit, mark: Mark, concluded: Conclusion, summary: str, url: str | None) -> CheckPayload:
+    """A check run on `head`."""
     return CheckPayload(
         name=mark.name,
-        head=plan.head,
+        head=head,
         external_id=mark.text,
-        status=CheckStatus.COMPLETED if conclusion else CheckStatus.QUEUED,
-        conclusion=conclusion,
-        title=one_line(title, MAX_TITLE),
+        status=CheckStatus(concluded.status),
+        conclusion=CheckConclusion(concluded.conclusion) if concluded.conclusion else None,
+        title=one_line(concluded.title, MAX_TITLE),
         summary=summary,
-        details_url=plan.run_url,
+        details_url=url,
     )
 
 
@@ -115,22 +106,15 @@ class Board:
         for wanted in payloads:
             self._put(wanted)
 
-    def close_older(self, payloads: Iterable[CheckPayload]) -> None:
-        """Close what an older plan left unfinished under the names of `payloads`."""
+    def close_older(self, payloads: Iterable[CheckPayload], concluded: Conclusion) -> None:
+        """Close, as `concluded` says, what an older plan left unfinished under the names of `payloads`."""
         ours = {wanted.name: wanted for wanted in payloads}
         for mark, run in self._own:
             wanted = ours.get(run.name)
             if wanted is None or run.status == CheckStatus.COMPLETED or _plan_of(wanted) == mark.plan:
                 continue
-            closed = msgspec.structs.replace(
-                wanted,
-                external_id=run.external_id,
-                status=CheckStatus.COMPLETED,
-                conclusion=CheckConclusion.CANCELLED,
-                title="superseded by a newer run on this commit",
-                summary="A newer run on this commit took the place of this one.",
-            )
-            self._checks.update(run.id, closed)
+            old = for_commit(wanted.head, mark, concluded, "A newer run on this commit took its place.", None)
+            self._checks.update(run.id, old)
 
     def _put(self, wanted: CheckPayload) -> None:
         mark = mark_of(wanted.external_id)

@@ -3,10 +3,15 @@
 A request narrows the rules' selection (label, `suite=`) or replaces it (`level=`).
 """
 
+from typing import Final
+
 from levels.catalogue import Catalogue
 from levels.errors import UsageError
 from levels.model import Level, Record, Suite
 from levels.plan import Choice, Reason, Selection
+
+LEFT_OUT: Final = "not-asked"
+"""Rule name of the Reason of a level that the rules select and the wish leaves out."""
 
 
 class Wish(Record, frozen=True, kw_only=True):
@@ -37,10 +42,15 @@ def choose(selection: Selection, wish: Wish, catalogue: Catalogue) -> Selection:
     return narrowed
 
 
+def is_left_out(choice: Choice) -> bool:
+    """Whether the rules ask for this skipped level and the wish did not."""
+    return any(reason.rule == LEFT_OUT for reason in choice.reasons)
+
+
 def _narrowed(selection: Selection, wish: Wish) -> Selection:
     kept = tuple(choice for choice in selection.chosen if choice.suite in wish.suites)
     dropped = tuple(
-        _with_reason(choice, "not-asked", f"{wish.words} does not ask for {choice.suite.label}")
+        _with_reason(choice, LEFT_OUT, f"{wish.words} does not ask for {choice.suite.label}")
         for choice in selection.chosen
         if choice.suite not in wish.suites
     )
@@ -64,7 +74,7 @@ def _named(selection: Selection, wish: Wish, catalogue: Catalogue) -> Selection:
     )
     keys = {(choice.suite, choice.level) for choice in chosen}
     needed = tuple(
-        _with_reason(choice, "not-asked", f"{wish.words} names other levels")
+        _with_reason(choice, LEFT_OUT, f"{wish.words} names other levels")
         for choice in selection.chosen
         if (choice.suite, choice.level) not in keys
     )

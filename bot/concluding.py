@@ -1,36 +1,53 @@
-"""What this zone needs of the gate table in levels/conclusion.py. No rows of that table stand here."""
+"""Plan and Verdict to rows of the gate table in levels/conclusion.py. No row of that table stands here."""
 
-from collections.abc import Callable
-from typing import Protocol
-
-import msgspec
-
+from bot.choosing import is_left_out
+from levels.conclusion import Conclusion, GateState, conclude, conclude_leg, conclude_plan, conclude_verdict
 from levels.plan import Leg, Plan
-from levels.verdict import Verdict
+from levels.verdict import LegVerdict, Verdict
 
 
-class Concluded(Protocol):
-    """A conclusion of a check run, and its title."""
-
-    @property
-    def conclusion(self) -> str:
-        """`success`, `failure`, `action_required` or `cancelled`."""
-
-    @property
-    def title(self) -> str:
-        """One line for people."""
+def of_plan(plan: Plan) -> Conclusion | None:
+    """What the required check says before anything has run; null when the plan leaves the check alone."""
+    return conclude_plan(plan)
 
 
-Concluder = Callable[[Plan, Verdict | None], Concluded]
-"""The gate table: a Plan, and the Verdict when there is one, to what the required check says."""
+def of_run(plan: Plan, verdict: Verdict | None) -> Conclusion:
+    """What the required check says after a run. Every planned leg counts, and every level that was needed."""
+    if verdict is None:
+        return conclude(GateState.BLOCKED, "Blocked: no verdict")
+    judged = {leg.leg for leg in verdict.legs}
+    concluded = conclude_verdict(verdict)
+    missing = [leg for leg in plan.legs if leg.id not in judged]
+    if missing and concluded.state is not GateState.FAILED:
+        return conclude(GateState.BLOCKED, f"Blocked: no verdict for {missing[0].title}")
+    if concluded.state is not GateState.PASSED:
+        return concluded
+    return _passed(plan, concluded)
 
 
-def of_leg(conclude: Concluder, plan: Plan, verdict: Verdict | None, leg: Leg) -> Concluded:
-    """What the same table says of one leg, as if nothing else had been planned."""
-    chosen = tuple(c for c in plan.selection.chosen if (c.suite, c.level) == (leg.suite, leg.level))
-    selection = msgspec.structs.replace(plan.selection, chosen=chosen, skipped=())
-    alone = msgspec.structs.replace(plan, legs=(leg,), selection=selection)
-    judged = tuple(one for one in verdict.legs if one.leg == leg.id) if verdict else ()
-    if verdict is None or not judged:
-        return conclude(alone, None)
-    return conclude(alone, msgspec.structs.replace(verdict, legs=judged, outcome=judged[0].outcome, plan=alone.id))
+def _passed(plan: Plan, concluded: Conclusion) -> Conclusion:
+    """A Pass of what ran is not a Pass of what the change needs: what was left out is named, or asked for."""
+    left = [f"{choice.suite.label} L{choice.level}" for choice in plan.selection.skipped if is_left_out(choice)]
+    if left:
+        return conclude(GateState.NOT_ASKED, f"{concluded.title}; {', '.join(left)} needed too")
+    uncovered = [f"{choice.suite.label} L{choice.level}" for choice in plan.selection.uncovered]
+    if uncovered:
+        return conclude(GateState.PASSED, f"{concluded.title}; not in this release: {', '.join(uncovered)}")
+    return concluded
+
+
+def of_leg(leg: Leg, judged: LegVerdict | None) -> Conclusion:
+    """What the check of one leg says."""
+    if judged is None:
+        return conclude(GateState.BLOCKED, f"{leg.title}: no verdict")
+    return conclude_leg(judged)
+
+
+def superseded() -> Conclusion:
+    """A newer run on the same commit tells its own story."""
+    return conclude(GateState.SUPERSEDED, "superseded by a newer run on this commit")
+
+
+def crashed() -> Conclusion:
+    """No plan could be made."""
+    return conclude(GateState.PLAN_CRASHED, "this says nothing about the change")

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from bot import render
-from bot.checks import CRASHED, NAME, Board, Mark
+from bot import concluding, render
+from bot.checks import CRASHED, Board, Mark, for_commit
 from bot.commands import parse
 from bot.comments import Thread
 from bot.events import CommentCreated, Event, LabelAdded, MergeGroup, PullChanged
-from bot.ports import CheckConclusion, CheckPayload, Checks, CheckStatus, Comments, Pulls
+from bot.ports import Checks, Comments, Pulls
 from bot.steps import do_all
 from levels.model import Commit
 
@@ -53,14 +53,6 @@ def _close(head: Commit, checks: Checks, bot_login: str, attempt: int, run_url: 
     board = Board(checks, head, bot_login)
     if board.has_answer:
         return
-    wanted = CheckPayload(
-        name=NAME,
-        head=head,
-        external_id=Mark(plan=CRASHED, attempt=attempt).text,
-        status=CheckStatus.COMPLETED,
-        conclusion=CheckConclusion.FAILURE,
-        title="bridge-e2e could not plan; this says nothing about the change",
-        summary=render.crashed(run_url),
-        details_url=run_url,
-    )
+    mark = Mark(plan=CRASHED, attempt=attempt)
+    wanted = for_commit(head, mark, concluding.crashed(), render.crashed(run_url), run_url)
     board.publish((wanted,))

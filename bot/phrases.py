@@ -33,7 +33,7 @@ def why_nothing(selection: Selection) -> str:
         f"rule {reason.rule}: {reason.sentence}" for choice in selection.skipped for reason in choice.reasons
     )
     shown = list(reasons)[:_SHOWN]
-    return "no level is needed; " + ("; ".join(shown) or "nothing was selected")
+    return "; ".join(shown) or "nothing was selected"
 
 
 def selection_values(selection: Selection) -> dict[str, str]:
@@ -65,7 +65,7 @@ def refusal(refused: Refused, actor: str) -> Reply:
 
 def reason_of(refused: Refused) -> str:
     """A refusal as one sentence."""
-    return f"refused: {refused.found}, expected {refused.expected}"
+    return f"{refused.found}; expected {refused.expected}"
 
 
 def unusable(line: str, error: E2EError) -> Reply:

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Final, TextIO
 
 from bot import crash, receipt, reporting, settings, work
-from bot.concluding import Concluder
 from bot.github import Pace
 from bot.outputs import log_line
 from bot.settings import Settings
 from bot.view import Summarize
-from levels import catalogue, conclusion, summary
+from levels import catalogue, summary
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.model import Outcome
 from levels.plan import Plan
 from levels.verdict import Verdict
 
-CONCLUDE: Final[Concluder] = conclusion.conclude
 SUMMARIZE: Final[Summarize] = summary.render
 CODES: Final = {Outcome.PASS: ExitCode.PASS, Outcome.FAIL: ExitCode.FAIL, Outcome.BLOCKED: ExitCode.BLOCKED}
 
@@ -98,7 +96,6 @@ def _receive(path: Path, env: Settings, pace: Pace | None) -> int:
         checks=api.checks,
         comments=api.comments,
         catalogue=catalogue.load(),
-        conclude=CONCLUDE,
         bot_login=env.bot_login,
         order=work.order(plan, env),
     )
@@ -118,7 +115,6 @@ def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: 
         plan,
         verdict,
         catalogue=catalogue.load(),
-        conclude=CONCLUDE,
         summarize=SUMMARIZE,
         attempt=order[1],
         trouble=trouble,

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, assert_never
+from typing import Final
 
-from bot import render
-from bot.checks import Board, Mark, payload, queued
+from bot import concluding, render
+from bot.checks import Board, Mark, payload
 from bot.comments import Order, Thread
-from bot.concluding import Concluder
-from bot.ports import CheckConclusion, CheckPayload, Checks, Comments
+from bot.ports import CheckPayload, Checks, Comments
 from bot.steps import do_all
 from levels.catalogue import Catalogue
 from levels.plan import Decision, Plan
@@ -29,7 +28,6 @@ def receive(
     checks: Checks,
     comments: Comments,
     catalogue: Catalogue,
-    conclude: Concluder,
     bot_login: str,
     order: Order,
 ) -> None:
@@ -40,7 +38,7 @@ def receive(
 
     """
     steps: list[Callable[[], object]] = [
-        partial(_publish, plan, checks, conclude, bot_login, order[1]),
+        partial(_publish, plan, checks, bot_login, order[1]),
     ]
     if plan.pull_request is not None:
         thread = Thread(comments, plan.pull_request, bot_login)
@@ -60,36 +58,25 @@ def reply_key(plan: Plan) -> str:
     return f"{plan.decision.value}-{(plan.head or '')[:12]}"
 
 
-def payloads(plan: Plan, conclude: Concluder, attempt: int) -> tuple[CheckPayload, ...]:
-    """The checks that the Plan alone allows to write; none where the plan says nothing about a commit."""
-    match plan.decision:
-        case Decision.RUN:
-            return queued(plan, attempt=attempt, summary=render.running(plan, attempt=attempt))
-        case Decision.NOT_NEEDED | Decision.NOT_ASKED | Decision.VOID | Decision.REFUSED:
-            if plan.head is None:
-                return ()
-            concluded = conclude(plan, None)
-            closed = payload(
-                plan,
-                Mark(plan=plan.id, attempt=attempt),
-                title=concluded.title,
-                summary=render.plain(plan, attempt=attempt),
-                conclusion=CheckConclusion(concluded.conclusion),
-            )
-            return (closed,)
-        case Decision.ANSWER | Decision.IGNORED:
-            return ()
-        case _:
-            assert_never(plan.decision)
+def payloads(plan: Plan, attempt: int) -> tuple[CheckPayload, ...]:
+    """The checks that the Plan alone allows to write; none where the plan leaves them alone."""
+    concluded = concluding.of_plan(plan)
+    if concluded is None or plan.head is None:
+        return ()
+    if plan.decision is not Decision.RUN:
+        return (payload(plan, Mark(plan=plan.id, attempt=attempt), concluded, render.plain(plan, attempt=attempt)),)
+    text = render.running(plan, attempt=attempt)
+    marks = [Mark(plan=plan.id, attempt=attempt, leg=leg) for leg in (None, *(leg.id for leg in plan.legs))]
+    return tuple(payload(plan, mark, concluded, text) for mark in marks)
 
 
-def _publish(plan: Plan, checks: Checks, conclude: Concluder, bot_login: str, attempt: int) -> None:
+def _publish(plan: Plan, checks: Checks, bot_login: str, attempt: int) -> None:
     """Only a run may take the place of an earlier answer on the same commit: a question must not wipe out a result."""
-    wanted = payloads(plan, conclude, attempt)
+    wanted = payloads(plan, attempt)
     if not wanted or plan.head is None:
         return
     board = Board(checks, plan.head, bot_login)
     if plan.decision is not Decision.RUN and board.has_answer:
         return
     board.publish(wanted)
-    board.close_older(wanted)
+    board.close_older(wanted, concluding.superseded())

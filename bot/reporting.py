@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from bot import render
-from bot.checks import Board, Mark, payload
+from bot.checks import Board, Mark, mark_of, payload
 from bot.comments import Order, Thread
-from bot.concluding import Concluder, of_leg
-from bot.ports import CheckConclusion, CheckPayload, Checks, Comments
+from bot.concluding import of_leg, of_run, superseded
+from bot.ports import CheckPayload, Checks, Comments
 from bot.steps import do_all
 from bot.view import LegView, Summarize, views
 from levels.catalogue import Catalogue
@@ -58,46 +58,34 @@ def compose(
     verdict: Verdict | None,
     *,
     catalogue: Catalogue,
-    conclude: Concluder,
     summarize: Summarize,
     attempt: int,
     trouble: E2EError | None = None,
 ) -> Report:
     """The texts and checks for a run; without a verdict they say so, and nothing is left open."""
-    concluded = conclude(plan, verdict)
+    concluded = of_run(plan, verdict)
     legs = views(plan, verdict, catalogue, summarize)
     result = render.Result(
         plan=plan,
         legs=legs,
-        conclusion=concluded.conclusion,
+        conclusion=concluded.conclusion or concluded.status,
         title=concluded.title,
         attempt=attempt,
         trouble=(trouble.found, trouble.expected, trouble.next_step) if trouble else None,
     )
-    main = payload(
-        plan,
-        Mark(plan=plan.id, attempt=attempt),
-        title=concluded.title,
-        summary=render.comment(result, budget=render.CHECK_UNITS, measure=render.size_bytes),
-        conclusion=CheckConclusion(concluded.conclusion),
-    )
+    text = render.comment(result, budget=render.CHECK_UNITS, measure=render.size_bytes)
+    main = payload(plan, Mark(plan=plan.id, attempt=attempt), concluded, text)
     return Report(
         comment=render.comment(result),
-        checks=(main, *(_leg_payload(plan, verdict, leg, conclude, attempt) for leg in legs)),
+        checks=(main, *(_leg_payload(plan, leg, attempt) for leg in legs)),
         summary=render.comment(result, budget=render.SUMMARY_UNITS, measure=render.size_bytes),
         trouble=str(trouble) if trouble else None,
     )
 
 
-def _leg_payload(plan: Plan, verdict: Verdict | None, view: LegView, conclude: Concluder, attempt: int) -> CheckPayload:
-    concluded = of_leg(conclude, plan, verdict, view.leg)
-    return payload(
-        plan,
-        Mark(plan=plan.id, attempt=attempt, leg=view.leg.id),
-        title=concluded.title,
-        summary=render.leg_report(view),
-        conclusion=CheckConclusion(concluded.conclusion),
-    )
+def _leg_payload(plan: Plan, view: LegView, attempt: int) -> CheckPayload:
+    mark = Mark(plan=plan.id, attempt=attempt, leg=view.leg.id)
+    return payload(plan, mark, of_leg(view.leg, view.verdict), render.leg_report(view))
 
 
 def publish(
@@ -127,10 +115,9 @@ def publish(
 def _publish_checks(report: Report, plan: Plan, checks: Checks, bot_login: str) -> None:
     board = Board(checks, plan.head or "", bot_login)
     main, *legs = report.checks
-    if board.superseded(plan.id):
-        main = msgspec.structs.replace(
-            main, conclusion=CheckConclusion.CANCELLED, title="superseded by a newer run on this commit"
-        )
+    mark = mark_of(main.external_id)
+    if mark is not None and board.superseded(plan.id):
+        main = payload(plan, mark, superseded(), main.summary)
     # The required check last: when it is closed, the others already say why.
     board.publish((*legs, main))
 

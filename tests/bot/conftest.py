@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 
-from bot import event_cli
+from bot import event_cli, publish_cli
 from bot.github import Api, Pace, connect
 from bot.rehearsal import build, payloads
 from bot.rehearsal.faults import Fault
 from bot.rehearsal.server import Server, serve
 from bot.rehearsal.state import ChangedFile, CheckRun, Comment, Issue, Repository, State, dump, load
-from levels.documents import decode
+from levels.documents import decode, encode_line
+from levels.model import Attribution, Boundary, Outcome
 from levels.plan import Plan
+from levels.verdict import FirstError, LegVerdict, Verdict
 from tests.bot.rehearsal.conftest import Git
 from tests.tools.openapi_check import Checker
 
@@ -122,6 +124,28 @@ class World:
         assert ended == code, err.getvalue()
         return decode(out.getvalue(), Plan, what="the Plan") if code == 0 else None
 
+    def receive(self, plan: Plan, *, code: int = 0) -> str:
+        """`receipt`; what it said."""
+        err = io.StringIO()
+        arguments = ["--plan", str(self.write("plan.json", encode_line(plan)))]
+        assert publish_cli.receive(arguments, environ=self.environ(), pace=self.waits.pace(), err=err) == code
+        return err.getvalue()
+
+    def report(self, plan: Plan | str, verdict: Verdict | str, *options: str, code: int = 0, **environ: str) -> str:
+        """`report`; what it said."""
+        err = io.StringIO()
+        texts = [text if isinstance(text, str) else encode_line(text) for text in (plan, verdict)]
+        files = [str(self.write(name, text)) for name, text in zip(("plan.json", "verdict.json"), texts, strict=True)]
+        arguments = ["--plan", files[0], "--verdict", files[1], *options]
+        ended = publish_cli.report(arguments, environ=self.environ(**environ), pace=self.waits.pace(), err=err)
+        assert ended == code, err.getvalue()
+        return err.getvalue()
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.folder / name
+        file.write_text(text)
+        return file
+
     def planned(self, event: dict[str, Any], name: str = "pull_request_target") -> Plan:
         plan = self.plan(event, name)
         assert plan
@@ -174,6 +198,44 @@ def opened(saved: bytes, tmp_path: Path) -> Opened:
         assert server.unhandled == []
 
     return session
+
+
+def verdict_of(plan: Plan, outcome: Outcome = Outcome.PASS, **changes: Any) -> Verdict:  # noqa: ANN401 - fields of LegVerdict
+    """A verdict on all legs of a plan."""
+    passed = outcome is Outcome.PASS
+    error = FirstError(text="RuntimeError: size mismatch", log="run-train.log", line=3)
+    fields: dict[str, Any] = {
+        "outcome": outcome,
+        "sentence": "the level was validated" if passed else "the level broke",
+        "boundary": None if passed else Boundary.HF_IMPORT,
+        "category": "none",
+        "attribution": None if passed else Attribution.BRIDGE_SIDE,
+        "first_error": None if passed else error,
+        "proof": "full",
+        "model": "Qwen/Qwen2.5-0.5B",
+        "requested": "Level 0",
+        "criteria": (),
+        "deliverables": (),
+        "bridge_state": plan.head or "",
+        "suite_state": "clean",
+        "command": "bash run.sh",
+        "key_lines": (),
+        "limitations": (),
+        "follow_ups": (),
+        **changes,
+    }
+    legs = tuple(
+        LegVerdict(leg=leg.id, suite=leg.suite, level=leg.level, variants=leg.variants, title=leg.title, **fields)
+        for leg in plan.legs
+    )
+    return Verdict(
+        plan=plan.id,
+        repository=plan.repository,
+        pull_request=plan.pull_request,
+        head=plan.head,
+        outcome=outcome,
+        legs=legs,
+    )
 
 
 def many_files(count: int) -> list[ChangedFile]:
