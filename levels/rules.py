@@ -17,7 +17,6 @@ from levels.plan import NOT_IN_CATALOGUE, Choice, Reason, Selection
 from levels.rulebook import Effect, Estimate, Key, PathRule, RuleSet
 from levels.rulebook import load as load
 
-
 MAX_WIDENED: Final = 20
 
 
