@@ -164,6 +164,10 @@ def test_an_unreadable_patch_asks_for_all_that_its_lines_could_have_said() -> No
     assert "cut off" in selection.widened[0]
 
 
+def test_a_hostile_number_of_doubts_stays_small() -> None:
+    assert len(select(*(f"src/{n}.py" for n in range(500))).widened) == 21
+
+
 def test_an_unreadable_patch_of_a_document_changes_nothing() -> None:
     assert numbers(select(Change(path="docs/a.md", doubt="binary change"))) == ([], [])
 
