@@ -2,12 +2,13 @@
 
 import datetime
 import os
+import pprint
 import sys
 import time
 
 import ray
 
-from verl.trainer.config import load
+from verl.trainer.config import load, nested
 from verl.workers.engine import MegatronEngine, setup_logging
 from verl.workers.rollout import correlation, token_probabilities
 
@@ -66,6 +67,7 @@ class TaskRunnerV1:
     def run(self, config):
         self.config = config
         self.total = config["trainer.total_training_steps"]
+        pprint.pprint(nested(config))
         self.load_data()
         log(f"Total training steps: {self.total}")
         self.workers = [WorkerDict.remote(config) for _ in range(WORKERS)]
