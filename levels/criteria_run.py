@@ -55,7 +55,7 @@ def weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
     """Every mapped weight was found and copied."""
     launch = phase.last
     for kind, seen, allowed in (
-        ("not in the checkpoint", launch.missing, criterion.missing_allowed),
+        ("not mapped, or not in the checkpoint", launch.missing, criterion.missing_allowed),
         ("of another shape", launch.mismatched, criterion.mismatch_allowed),
     ):
         for name, note in seen.items():

@@ -125,6 +125,8 @@ def _partial(subject: Subject) -> Decision | None:
     for phase in subject.phases:
         if phase.log is None or phase.log_problem:
             return refused(f"{phase.log_name}: {phase.log_problem or 'missing'}")
+        if phase.log.tail.size_bytes == 0:
+            return refused(f"{phase.log_name} is empty, although the wrapper ended with exit code {phase.exit_code}")
     return None
 
 
