@@ -13,8 +13,8 @@ from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
-from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
 from levels.matrix import matrix, startable
+from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
 from levels.model import Outcome, Suite
 from levels.plan import Leg, Plan
 from levels.schema import schemas

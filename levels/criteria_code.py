@@ -33,7 +33,9 @@ def import_path(criterion: ImportPath, subject: Subject) -> Answer:
     for item in imports:
         if item.file is None:
             return Answer(
-                met=Met.UNMET, found=f"import failed: {(item.error or 'no reason given').partition(chr(10))[0][:300]}", source=source
+                met=Met.UNMET,
+                found=f"import failed: {(item.error or 'no reason given').partition(chr(10))[0][:300]}",
+                source=source,
             )
         if ".." in item.file.split("/") or not under(item.file, root):
             return Answer(met=Met.UNMET, found=f"{item.file}, not below {root}", source=source)

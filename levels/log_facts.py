@@ -21,7 +21,7 @@ _IMPORT_BAR: Final = re2.compile(r"^\W*(?:2K)?Loading from .*\((\d{1,9})/(\d{1,9
 _MISSING_ONE: Final = re2.compile(r"Can't find (\S+) in hf_keys")
 _MISSING_LIST: Final = re2.compile(r"Can't find the following HF parameters in hf_keys: \[(.*)\]")
 _UNMAPPED: Final = re2.compile(r"No mapping found for megatron_param: ([A-Za-z0-9_.]+)")
-"""Source: NVIDIA-NeMo/Megatron-Bridge: src/megatron/bridge/models/conversion/model_bridge.py@067f987df03b8355b03192d88d70f1709fedf51a."""
+"""Source: NVIDIA-NeMo/Megatron-Bridge: src/megatron/bridge/models/conversion/model_bridge.py@067f987d."""
 _MISMATCH: Final = re2.compile(r"Shape mismatch for megatron param (\S+) allowed by whitelist")
 _RESUMING: Final = re2.compile(
     r"Resuming from \S+?(?:, setting global step to (\d{1,9}))?$|^Setting global step to (\d{1,9})"

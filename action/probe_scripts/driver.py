@@ -15,7 +15,7 @@ HEAD = "Traceback (most recent call last):\n"
 
 
 def told(error: BaseException) -> str:
-    """The traceback without the import system's own frames, which would crowd out the others; whole lines, with a head."""
+    """The traceback in whole lines with its head, without the import system's frames, which crowd out the others."""
     report = traceback.TracebackException.from_exception(error)
     link = report
     while link is not None:

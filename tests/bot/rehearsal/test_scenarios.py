@@ -71,7 +71,8 @@ def differences(verdict: LegVerdict, expected: dict[str, Any]) -> list[str]:
     checks = {
         f"outcome {verdict.outcome}": verdict.outcome.value == expected["outcome"],
         f"boundary {verdict.boundary}": verdict.boundary == expected.get("boundary", verdict.boundary),
-        f"not met: {sorted(unmet)}": set(expected.get("unmet", ())) <= unmet and unmet == set(expected.get("only", unmet)),
+        f"not met: {sorted(unmet)}": set(expected.get("unmet", ())) <= unmet
+        and unmet == set(expected.get("only", unmet)),
         f"first error {first!r}": expected.get("error", "") in first,
     }
     return [found for found, holds in checks.items() if not holds]
@@ -84,7 +85,7 @@ def cases() -> Iterator[Any]:
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("names", cases())
+@pytest.mark.parametrize("names", list(cases()))
 def test_what_comes_of_the_trees(names: str, root: Path) -> None:
     expected = EXPECTED[names]
     made = workspace.make(root, scenario_of(names))
@@ -126,7 +127,9 @@ def test_the_product_never_sees_a_scenarios_name(scenario: scenarios.Scenario, r
     naming = [
         path
         for path in root.rglob("*")
-        if path.is_file() and not path.is_symlink() and scenario.id.encode() in path.read_bytes()
+        if path.is_file()
+        and not path.is_symlink()
+        and scenario.id.encode() in path.read_bytes()
         # Our own tree is copied with this very file of scenarios; no job reads it.
         and path.relative_to(root) != Path("product/bot/rehearsal/scenarios.yaml")
     ]

@@ -1,4 +1,4 @@
-"""What act does not rehearse is held on the parsed workflow files: permissions, concurrency, pins, guards, no injection."""
+"""What act does not rehearse is held on the parsed workflow files: permissions, concurrency, pins, guards."""
 
 import re
 import subprocess

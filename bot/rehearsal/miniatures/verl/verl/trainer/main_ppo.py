@@ -49,7 +49,9 @@ class vLLMHttpServer:
 
     def __init__(self, enforce_eager):
         if not enforce_eager:
-            print("Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%|██████████| 35/35 [00:03<00:00, 11.67it/s]")
+            print(
+                "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%|██████████| 35/35 [00:03<00:00, 11.67it/s]"
+            )
         self.weights = {}
 
     def update_weights(self, weights):
@@ -153,7 +155,9 @@ def main(argv):
     print("[validate_config] All configuration checks passed successfully!")
     kwargs = ray_init_kwargs(config)
     print(f"ray init kwargs: {kwargs}", flush=True)
-    ray.init(include_dashboard=False, object_store_memory=80 * 1024**2, num_gpus=config["trainer.n_gpus_per_node"], **kwargs)
+    ray.init(
+        include_dashboard=False, object_store_memory=80 * 1024**2, num_gpus=config["trainer.n_gpus_per_node"], **kwargs
+    )
     try:
         ray.get(TaskRunnerV1.remote().run.remote(config))
     finally:
