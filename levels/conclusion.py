@@ -1,6 +1,7 @@
 """The gate: what state becomes which conclusion of the required check. What a run shows never belongs here.
 
-Source: DESIGN, *Verdict, attribution, gate*. `neutral` and `skipped` satisfy a required check, so they are never written.
+Source: the design's *Verdict, attribution, gate*. `neutral` and `skipped` satisfy a required check, so neither is
+ever written.
 """
 
 from enum import StrEnum
@@ -45,7 +46,7 @@ class Conclusion(Record, frozen=True, kw_only=True):
     title: str
 
 
-def conclude(
+def conclude(  # noqa: C901, PLR0912 - one branch for each row of the table
     state: GateState, detail: str = "", *, when_not_asked: Literal["success", "action_required"] = "action_required"
 ) -> Conclusion:
     """The one table, total over the states.

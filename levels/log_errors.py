@@ -109,7 +109,8 @@ class ErrorReader(msgspec.Struct):
     def in_sample(self, line: Line) -> bool:
         """Whether `line` is text that a model wrote, in verl's `[prompt]` … `[score]` block."""
         if line.text.startswith("[prompt]"):
-            self.samples[line.source] = MAX_SAMPLE_LINES
+            if len(self.samples) < MAX_WRITERS:
+                self.samples[line.source] = MAX_SAMPLE_LINES
             return True
         left = self.samples.get(line.source)
         if left is None:

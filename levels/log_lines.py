@@ -3,11 +3,11 @@
 Memory is bounded: a physical line keeps its first `MAX_LINE_BYTES`, whatever its length.
 """
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 import msgspec
-import re2
 
 from levels.model import Record
 
@@ -16,14 +16,17 @@ MAX_LINE_BYTES: Final = 1 << 16
 MAX_SEGMENTS: Final = 64
 """Of the redraws of one progress bar, the first and the last are kept."""
 
-_ANSI: Final = re2.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-_LABEL: Final = re2.compile(r"^(?:\d{1,5}: |\[[a-z][a-z0-9 _.-]{0,40}\] )")
+# Patterns of our own, run on every line: each is anchored or starts with a literal, so that `re` is linear on them too.
+_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_INVISIBLE: Final = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""Control characters, and those that hide or reorder text."""
+_LABEL: Final = re.compile(r"^(?:\d{1,5}: |\[[a-z][a-z0-9 _.-]{0,40}\] )")
 """`0: ` of `srun --label`, `[mcore 2step] ` of NeMo-RL's resume functional."""
-_ACTOR: Final = re2.compile(
+_ACTOR: Final = re.compile(
     r"^\((?P<name>[A-Za-z_][\w.:-]*)?(?P<rank>\[rank=\d+\])? ?(?:pid=(?P<pid>\d+))?(?:, ip=(?P<ip>[\w.:]+))?"
     r"(?P<scale>[+]\d+\w*)?\) ?"
 )
-_REPEATED: Final = re2.compile(r" ?\[repeated (\d+)x across cluster\].*$")
+_REPEATED: Final = re.compile(r" ?\[repeated (\d+)x across cluster\].*$")
 _NOT_LABELS: Final = frozenset({"[prompt] ", "[response] ", "[score] ", "[ground_truth] ", "[preflight] ", "[runner] "})
 
 
@@ -102,7 +105,7 @@ def clean(data: bytes) -> str:
     text = data.decode("utf-8", "replace")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    return text if text.isprintable() else "".join(c if c.isprintable() or c == "\t" else " " for c in text)
+    return text if text.isprintable() else _INVISIBLE.sub(" ", text)
 
 
 def parse_line(data: bytes, number: int, *, cut: bool = False) -> Line:

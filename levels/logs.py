@@ -17,6 +17,7 @@ MAX_LAUNCHES: Final = 16
 MAX_ERRORS: Final = 400
 MAX_PATHS: Final = 64
 MAX_BLOCKS: Final = 4
+MAX_WRITERS: Final = 4_096
 
 _FILE: Final = re2.compile(r"megatron\.bridge(?:\.__file__)?\s*[=:]?\s*(/\S+/megatron/bridge/__init__\.py)")
 _BARE_FILE: Final = re2.compile(r"^(/\S+/megatron/bridge/__init__\.py)$")
@@ -94,7 +95,8 @@ class _Reader:
             launch.role_stages[role] = marker.now
             launch.built = max(launch.built, marker.built, key=_BUILT.index)
             launch.engine_up = launch.engine_up or marker.engine_up
-            if marker.now not in (Boundary.METRICS, Boundary.SHUTDOWN):
+            room = len(launch.alive) < MAX_WRITERS or line.source in launch.alive
+            if room and marker.now not in (Boundary.METRICS, Boundary.SHUTDOWN):
                 launch.alive[line.source] = line.number
             if marker.progress:
                 launch.progress_line = line.number

@@ -44,6 +44,7 @@ def judge_case(folder: Path) -> tuple[dict[str, Any], LogVerdict]:
     return case, flat(verdict)
 
 
+MARKS = ("verdict", "verdict-alt", "boundary", "boundary-alt", "first-error", "attribution", "no-false-pass")
 CATALOGUE = catalogue.load()
 WORDS = deliverables.load()
 
@@ -74,15 +75,14 @@ def main() -> int:
         totals.update(name for name, right in marks.items() if right)
         wrong = [name for name, right in marks.items() if not right]
         want = case["expect"]
-        print(
-            f"{'right' if not wrong else 'WRONG'} {folder.name}: {ours.verdict.value} {ours.boundary} {ours.attribution}"
-        )
+        mark = "WRONG" if wrong else "right"
+        print(f"{mark} {folder.name}: {ours.verdict.value} {ours.boundary} {ours.attribution}")
         if wrong:
             print(f"      {', '.join(wrong)}; want {want['verdict']} {want['boundary']} {want['attribution']}")
             if "first-error" in wrong:
                 print(f"      first error: {(ours.first_error or 'none')[:300]!r}")
                 print(f"      want:        {want['first_error'][:200]!r}")
-    for name in ("verdict", "verdict-alt", "boundary", "boundary-alt", "first-error", "attribution", "no-false-pass"):
+    for name in MARKS:
         print(f"{name:<14} {totals[name]}/{len(folders)}")
     good = totals["verdict-alt"] == totals["no-false-pass"] == len(folders)
     return 0 if good else 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import CASES, case, judged
+from tests.levels.judging import CASES, case, judged
 
 NAMES = sorted(path.parent.name for path in CASES.glob("*/case.json"))
 

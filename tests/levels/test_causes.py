@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from helpers import judged, text
+from tests.levels.judging import judged, text
 
 VERL = "v-pass-lora-ddp-l0"
 NEMO = "n-pass-grpo-l0"
@@ -17,6 +17,10 @@ MCORE = "/workspace/Megatron-Bridge/3rdparty/Megatron-LM/megatron/core/"
 SUITE_V = "/workspace/verl/verl/"
 SUITE_N = "/workspace/nemo-rl/nemo_rl/"
 SITE = "/usr/local/lib/python3.12/dist-packages/"
+CIRCULAR = (
+    "ImportError: cannot import name 'FooBridge' from partially initialized module 'megatron.bridge.models.foo'"
+    f" (most likely due to a circular import) ({BRIDGE}models/foo/__init__.py)"
+)
 READY = "all initialize finished"
 
 
@@ -153,9 +157,7 @@ TABLE = [
                 (BRIDGE + "__init__.py", "<module>"),
                 (BRIDGE + "models/foo/foo_provider.py", "<module>"),
             ],
-            [
-                "ImportError: cannot import name 'FooBridge' from partially initialized module 'megatron.bridge.models.foo' (most likely due to a circular import) (/workspace/Megatron-Bridge/src/megatron/bridge/models/foo/__init__.py)"
-            ],
+            [CIRCULAR],
         ),
     ),
     row(
@@ -394,35 +396,41 @@ TABLE = [
         ("Fail", "checkpoint-save"),
         VERL,
         "Training Progress:   0%",
-        [T + "INFO:2026-08-10 00:39:18,272:Saving checkpoint to /x/global_step_1"]
-        + tb(
-            W,
-            [
-                (SUITE_V + "workers/engine_workers.py", "save_checkpoint"),
-                (SUITE_V + "utils/checkpoint/megatron_checkpoint_manager.py", "save_checkpoint"),
-                (BRIDGE + "models/conversion/auto_bridge.py", "save_hf_weights"),
-                (BRIDGE + "models/conversion/param_mapping.py", "megatron_to_hf"),
-            ],
-            ["RuntimeError: shape '[2, 3]' is invalid for input of size 5"],
-        )
-        + v_driver("step", ["RuntimeError: shape '[2, 3]' is invalid for input of size 5"]),
+        [
+            T + "INFO:2026-08-10 00:39:18,272:Saving checkpoint to /x/global_step_1",
+            *tb(
+                W,
+                [
+                    (SUITE_V + "workers/engine_workers.py", "save_checkpoint"),
+                    (SUITE_V + "utils/checkpoint/megatron_checkpoint_manager.py", "save_checkpoint"),
+                    (BRIDGE + "models/conversion/auto_bridge.py", "save_hf_weights"),
+                    (BRIDGE + "models/conversion/param_mapping.py", "megatron_to_hf"),
+                ],
+                ["RuntimeError: shape '[2, 3]' is invalid for input of size 5"],
+            ),
+            *v_driver("step", ["RuntimeError: shape '[2, 3]' is invalid for input of size 5"]),
+        ],
     ),
     row(
         "load fail missing",
         ("Fail", "checkpoint-load"),
         VERL,
         READY,
-        [T + "Found checkpoint: %s /x/global_step_1"]
-        + tb(
-            W,
-            [
-                (SUITE_V + "workers/engine_workers.py", "load_checkpoint"),
-                (SUITE_V + "utils/checkpoint/megatron_checkpoint_manager.py", "load_checkpoint"),
-                (MCORE + "dist_checkpointing/validation.py", "validate"),
-            ],
-            ["megatron.core.dist_checkpointing.core.CheckpointingException: Missing keys"],
-        )
-        + v_driver("_load_checkpoint", ["megatron.core.dist_checkpointing.core.CheckpointingException: Missing keys"]),
+        [
+            T + "Found checkpoint: %s /x/global_step_1",
+            *tb(
+                W,
+                [
+                    (SUITE_V + "workers/engine_workers.py", "load_checkpoint"),
+                    (SUITE_V + "utils/checkpoint/megatron_checkpoint_manager.py", "load_checkpoint"),
+                    (MCORE + "dist_checkpointing/validation.py", "validate"),
+                ],
+                ["megatron.core.dist_checkpointing.core.CheckpointingException: Missing keys"],
+            ),
+            *v_driver(
+                "_load_checkpoint", ["megatron.core.dist_checkpointing.core.CheckpointingException: Missing keys"]
+            ),
+        ],
     ),
     row(
         "segfault after done",
@@ -643,16 +651,16 @@ TABLE = [
         [
             M + "helpers.cpp:10: fatal error: pybind11/pybind11.h: No such file or directory",
             M + "make: *** [Makefile:14: helpers_cpp] Error 1",
-        ]
-        + tb(
-            M,
-            [
-                (BRIDGE + "training/initialize.py", "initialize_megatron"),
-                (MCORE + "datasets/utils.py", "compile_helpers"),
-            ],
-            ["SystemExit: 1"],
-            head="Exception raised in creation task: The actor died",
-        ),
+            *tb(
+                M,
+                [
+                    (BRIDGE + "training/initialize.py", "initialize_megatron"),
+                    (MCORE + "datasets/utils.py", "compile_helpers"),
+                ],
+                ["SystemExit: 1"],
+                head="Exception raised in creation task: The actor died",
+            ),
+        ],
     ),
     row(
         "killed in step 137",
@@ -676,20 +684,19 @@ TABLE = [
         ("Fail", "provider-build"),
         "n-pass-noncolocated-refit-l2",
         "torch_dtype",
-        tb(
-            M,
-            [
-                (SUITE_N + "models/megatron/setup.py", "setup_model_config"),
-                (BRIDGE + "models/gpt_provider.py", "finalize"),
-            ],
-            ["ValueError: bad rope"],
-        )
-        + [
-            V
-            + "INFO 06-16 00:41:02 [core.py:215] init engine (profile, create kv cache, warmup model) took 19.70 seconds",
+        [
+            *tb(
+                M,
+                [
+                    (SUITE_N + "models/megatron/setup.py", "setup_model_config"),
+                    (BRIDGE + "models/gpt_provider.py", "finalize"),
+                ],
+                ["ValueError: bad rope"],
+            ),
+            V + "INFO 06-16 00:41:02 [core.py:215] init engine (profile, warmup model) took 19.70 seconds",
             "Initializing vllm_policy workers: 100%|██████████| 1/1 [00:24<00:00, 24.00s/worker]",
-        ]
-        + n_driver("setup", ["ValueError: bad rope"]),
+            *n_driver("setup", ["ValueError: bad rope"]),
+        ],
         level=2,
     ),
     row(
@@ -697,13 +704,15 @@ TABLE = [
         ("Fail", "rollout"),
         NEMO,
         "SETUP COMPLETE",
-        ["▶ Starting validation at step 0..."]
-        + tb(
-            V,
-            [(SUITE_N + "models/generation/vllm/vllm_worker.py", "generate")],
-            ["RuntimeError: CUDA error: device-side assert triggered"],
-        )
-        + n_driver("generate", ["RuntimeError: CUDA error: device-side assert triggered"]),
+        [
+            "▶ Starting validation at step 0...",
+            *tb(
+                V,
+                [(SUITE_N + "models/generation/vllm/vllm_worker.py", "generate")],
+                ["RuntimeError: CUDA error: device-side assert triggered"],
+            ),
+            *n_driver("generate", ["RuntimeError: CUDA error: device-side assert triggered"]),
+        ],
     ),
     row(
         "ref model oom nemo",

@@ -4,7 +4,7 @@ import io
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,6 +18,8 @@ from levels.model import Process, Suite
 from levels.plan import Choice, Leg, Selection, build_legs
 from levels.signatures import Knowledge
 from levels.verdict import LegVerdict, LogVerdict, flat
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 CASES = Path(__file__).parents[1] / "fixtures" / "cases"
 CATALOGUE = catalogue.load()
@@ -45,7 +47,7 @@ def facts(data: bytes | str, suite: Suite) -> LogFacts:
     return read_log(io.BytesIO(raw), knowledge(suite))
 
 
-def judged(name: str, log: str | bytes | None = None, **changes: Any) -> LogVerdict:
+def judged(name: str, log: str | bytes | None = None, **changes: Any) -> LogVerdict:  # noqa: ANN401 - fields of a case
     """`judge --log` on a labelled case, with its log or its circumstances changed."""
     about = {**case(name), **changes}
     suite = Suite(about["suite"])
@@ -145,11 +147,15 @@ def read(suite: Suite, log: str | None = None, metrics: bytes | None = None) -> 
     return logs
 
 
-def judge(suite: Suite, found: Evidence | None = None, logs: LegLogs | None = None, **options: Any) -> LegVerdict:
+def judge(
+    suite: Suite, found: Evidence | None = None, logs: LegLogs | None = None, *, expected_plan: str | None = None
+) -> LegVerdict:
     of = leg(suite)
     given = evidence(of) if found is None else found
-    return judge_leg(of, given, read(suite) if logs is None else logs, CATALOGUE, knowledge(suite), **options)
+    return judge_leg(
+        of, given, read(suite) if logs is None else logs, CATALOGUE, knowledge(suite), expected_plan=expected_plan
+    )
 
 
-def changed(found: Evidence, **fields: Any) -> Evidence:
+def changed(found: S, **fields: object) -> S:
     return msgspec.structs.replace(found, **fields)
