@@ -20,7 +20,6 @@ from levels.errors import UsageError
 
 GIT_SECONDS: Final = 60
 MAX_LIST_BYTES: Final = 16_000_000
-MAX_LISTED: Final = 100_000
 WHOLE_FILE: Final = 1_000_000
 """Lines of context: functions and comments are told apart by the whole file."""
 _HARDENED: Final = (
@@ -38,7 +37,10 @@ _HARDENED: Final = (
     "--literal-pathspecs",
     "--no-replace-objects",
 )  # fmt: skip
-_DIFF: Final = ("diff-tree", "-r", "--find-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+_DIFF: Final = (
+    "diff-tree", "-r", "--find-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none", "--no-color",
+    "--no-relative", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
 Wants = Callable[[str], bool]
 
 
@@ -61,12 +63,24 @@ def changes_between(
     old, new = _commit(repo, base), _commit(repo, head)
     if merge_base:
         old = _merge_base(repo, old, new)
-    entries = _entries(_git(repo, [*_DIFF, "--raw", "-z", "--no-abbrev", old, new], limit=MAX_LIST_BYTES))
+    entries = _entries(_listing(repo, old, new))
     wanted = [entry for entry in entries if not entry.gitlink and (wants is None or _any_name(entry, wants))]
     if not wanted:
         return analyse(Request(sources=entries))
     names = sorted({name for entry in wanted for name in (entry.path, entry.previous_path) if name})
     return _with_patches(repo, entries, {entry.path for entry in wanted}, [old, new, "--", *names])
+
+
+def _listing(repo: Path, old: str, new: str) -> bytes:
+    try:
+        return _git(repo, [*_DIFF, "--raw", "-z", "--no-abbrev", old, new], limit=MAX_LIST_BYTES)
+    except (_FailedError, _TooMuchError) as error:
+        raise UsageError(
+            doing=f"listing the files between {old[:12]} and {new[:12]}",
+            found=str(error),
+            expected="two complete trees",
+            next_step="fetch both commits with their trees, or check --base",
+        ) from error
 
 
 def _any_name(entry: Source, wants: Wants) -> bool:
@@ -76,7 +90,7 @@ def _any_name(entry: Source, wants: Wants) -> bool:
 def _with_patches(repo: Path, entries: tuple[Source, ...], wanted: set[str], arguments: Sequence[str]) -> Analysis:
     try:
         diff = _git(repo, [*_DIFF, "-p", f"-U{WHOLE_FILE}", *arguments], limit=MAX_DIFF_CHARACTERS)
-    except _TooMuchError as error:
+    except (_FailedError, _TooMuchError) as error:
         # A patch that is asked for and missing is a doubt of its file, and a doubt widens.
         lost = tuple(_lost(entry) if entry.path in wanted else entry for entry in entries)
         analysis = analyse(Request(sources=lost))
@@ -115,7 +129,7 @@ def _entries(raw: bytes) -> tuple[Source, ...]:
 def _commit(repo: Path, revision: str) -> str:
     try:
         out = _git(repo, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"], limit=1000)
-    except _FailedError as error:
+    except (_FailedError, _TooMuchError) as error:
         raise UsageError(
             doing=f"looking up {revision!r} in {repo}",
             found=str(error),
@@ -128,7 +142,7 @@ def _commit(repo: Path, revision: str) -> str:
 def _merge_base(repo: Path, old: str, new: str) -> str:
     try:
         return _git(repo, ["merge-base", old, new], limit=1000).decode().strip()
-    except _FailedError as error:
+    except (_FailedError, _TooMuchError) as error:
         raise UsageError(
             doing=f"looking for the merge base of {old[:12]} and {new[:12]}",
             found=f"none ({error})",
@@ -149,7 +163,8 @@ def _git(repo: Path, arguments: Sequence[str], *, limit: int) -> bytes:
     """The output of one git command.
 
     Raises:
-        UsageError: when it says more than `limit` bytes or takes too long, and the caller does not expect that.
+        _FailedError: when git ends with an error.
+        _TooMuchError: when it says more than `limit` bytes or takes too long.
 
     """
     environment = {
@@ -177,6 +192,8 @@ def _git(repo: Path, arguments: Sequence[str], *, limit: int) -> bytes:
             )
         except subprocess.TimeoutExpired as error:
             raise _TooMuchError(f"git took more than {GIT_SECONDS} s") from error
+        except OSError as error:
+            raise _FailedError(f"git cannot be started: {error}") from error
         if done.returncode:
             raise _FailedError(done.stderr.decode("utf-8", "replace").strip()[:300] or f"exit code {done.returncode}")
         size = out.seek(0, os.SEEK_END)

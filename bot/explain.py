@@ -4,6 +4,7 @@ Paths are a pull request's own words: control characters never reach the termina
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import TextIO
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from levels.model import Suite
-from levels.plan import Choice, Selection
+from levels.plan import Choice, Reason, Selection
 from levels.rulebook import RuleSet
 
 
@@ -23,18 +24,24 @@ def explain(selection: Selection, book: RuleSet, out: TextIO) -> None:
 
 def _lines(selection: Selection, book: RuleSet) -> Iterable[str]:
     yield from _headlines(selection, book)
-    yield ""
     for word, choices in _groups(selection):
-        for choice in choices:
-            first, *rest = choice.reasons
-            yield f"{word:8} {_name(choice):11} {_cost(choice):>26}  {choice.title}"
-            yield from (f"{'':9}{_because(reason.rule, reason.path, reason.sentence)}" for reason in (first, *rest))
+        for names, costs, reasons in _together(choices):
+            yield ""
+            yield from (f"{word:8} {name:<42} {cost}" for name, cost in zip(names, costs, strict=True))
+            yield from (f"{'':9}{_because(reason)}" for reason in reasons)
 
 
 def _groups(selection: Selection) -> Sequence[tuple[str, Sequence[Choice]]]:
     uncovered = selection.uncovered
     plain = tuple(choice for choice in selection.skipped if choice not in uncovered)
     return (("run", selection.chosen), ("MISSING", uncovered), ("skip", plain))
+
+
+def _together(choices: Sequence[Choice]) -> Iterable[tuple[list[str], list[str], tuple[Reason, ...]]]:
+    """Neighbours with the same reasons, so that a reason is read once."""
+    for reasons, group in groupby(choices, key=lambda choice: choice.reasons):
+        members = list(group)
+        yield [f"{_name(choice)} {choice.title}" for choice in members], [_cost(choice) for choice in members], reasons
 
 
 def _headlines(selection: Selection, book: RuleSet) -> Iterable[str]:
@@ -63,8 +70,9 @@ def _cost(choice: Choice) -> str:
     return f"{choice.gpus} x {choice.minutes} = {choice.gpu_minutes} GPU-min"
 
 
-def _because(rule: str, path: str | None, sentence: str) -> str:
-    return printable(f"rule {rule}: {path}: {sentence}" if path else f"rule {rule}: {sentence}")
+def _because(reason: Reason) -> str:
+    where = f"{reason.path}: " if reason.path else ""
+    return printable(f"rule {reason.rule}: {where}{reason.sentence}")
 
 
 def printable(text: str) -> str:
@@ -78,11 +86,13 @@ def explain_on_terminal(selection: Selection, book: RuleSet, out: TextIO) -> Non
     for line in _headlines(selection, book):
         loud = line.startswith(("WIDENED", "NOT COVERED", "  "))
         console.print(Text(line, style="bold yellow" if loud else ""))
-    table = Table("", "level", "GPU-minutes", "why", show_lines=True)
+    table = Table(show_lines=True)
+    for title, fixed in (("", True), ("level", True), ("GPU-minutes", True), ("why", False)):
+        table.add_column(title, no_wrap=fixed, overflow="fold")
     styles = {"run": "green", "MISSING": "bold yellow", "skip": "dim"}
     for word, choices in _groups(selection):
-        for choice in choices:
-            why = "\n".join(_because(reason.rule, reason.path, reason.sentence) for reason in choice.reasons)
-            title = f"{_name(choice)} {choice.title}"
-            table.add_row(*(Text(cell, style=styles[word]) for cell in (word, title, _cost(choice), why)))
+        for names, costs, reasons in _together(choices):
+            why = "\n".join(_because(reason) for reason in reasons)
+            cells = (word, "\n".join(names), "\n".join(costs), why)
+            table.add_row(*(Text(cell, style=styles[word]) for cell in cells))
     console.print(table)

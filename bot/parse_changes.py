@@ -55,12 +55,17 @@ def _of_source(source: Source, patch: Patch | None) -> Change:
     )
 
 
-def main() -> None:
-    """Answer the Request on standard input."""
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
+def limit(cpu_seconds: int = CPU_SECONDS) -> None:
+    """From here on this process has little processor time and memory, writes no file and leaves no core."""
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def main() -> None:
+    """Answer the Request on standard input."""
+    limit()
     request = msgspec.json.decode(sys.stdin.buffer.read(MAX_REQUEST_BYTES), type=Request)
     sys.stdout.buffer.write(msgspec.json.encode(analyse(request)))
 

@@ -80,6 +80,7 @@ def _analysis(options: argparse.Namespace, book: RuleSet, stdin: TextIO) -> Anal
         return changes_from_diff(diff or b"")
     if options.paths_from == "-":
         text = stdin.read(MAX_LIST_BYTES + 1)
+        _check_size("standard input", len(text), MAX_LIST_BYTES)
     else:
         text = _read(Path(options.paths_from), MAX_LIST_BYTES).decode("utf-8", "replace")
     return changes_from_list(text, diff)
@@ -104,14 +105,18 @@ def _read(path: Path, limit: int) -> bytes:
             expected="a readable file",
             next_step="correct its name",
         ) from error
-    if len(data) > limit:
+    _check_size(str(path), len(data), limit)
+    return data
+
+
+def _check_size(what: str, size: int, limit: int) -> None:
+    if size > limit:
         raise UsageError(
-            doing=f"reading {path}",
+            doing=f"reading {what}",
             found=f"more than {limit} bytes",
-            expected="a shorter file",
+            expected="a shorter text",
             next_step="split the change",
         )
-    return data
 
 
 def _print(options: argparse.Namespace, selection: Selection, book: RuleSet, out: TextIO) -> None:

@@ -104,10 +104,10 @@ def from_paths(paths: Iterable[str]) -> tuple[Change, ...]:
 def from_source(source: Source) -> Patch:
     """The patch of one entry of a file list; never raises."""
     hunks, doubt = (None, None) if source.patch is None else _hunks_of(source.patch)
-    if source.patch is None and source.lines == 0 and source.status is not Status.UNKNOWN:
+    if source.patch is None and source.lines == 0 and _may_be_empty(source):
         hunks = ()
-    elif source.patch is None and source.lines and not source.gitlink:
-        doubt = "the file list shows changed lines and no patch"
+    elif source.patch is None and source.lines is not None and not source.gitlink:
+        doubt = f"the file list shows {source.lines} changed lines and no patch"
     return Patch(
         path=source.path,
         previous_path=source.previous_path,
@@ -115,6 +115,13 @@ def from_source(source: Source) -> Patch:
         gitlink=source.gitlink or _is_gitlink(hunks),
         hunks=hunks,
         doubt=doubt,
+    )
+
+
+def _may_be_empty(source: Source) -> bool:
+    """A pure rename, or an empty Python file; anything else without lines is binary, or a mode that changed."""
+    return source.status is Status.RENAMED or (
+        source.path.endswith(".py") and source.status in {Status.ADDED, Status.REMOVED}
     )
 
 

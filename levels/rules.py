@@ -6,6 +6,7 @@ are united, so one more changed file or Unit never takes a level away.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
@@ -15,6 +16,8 @@ from levels.model import Suite
 from levels.plan import NOT_IN_CATALOGUE, Choice, Reason, Selection
 from levels.rulebook import Effect, Estimate, Key, PathRule, RuleSet
 from levels.rulebook import load as load
+
+MAX_WIDENED: Final = 20
 
 
 def select(
@@ -177,7 +180,16 @@ def _selection(tally: _Tally, catalogue: Catalogue, rules: RuleSet) -> Selection
             skipped.append(_choice(key, (_missing(asked), *asked), catalogue, rules))
         else:
             skipped.append(_choice(key, _why_not(key, tally, catalogue, rules), catalogue, rules))
-    return Selection(chosen=tuple(chosen), skipped=tuple(skipped), family=tally.family(), widened=tuple(tally.widened))
+    return Selection(
+        chosen=tuple(chosen), skipped=tuple(skipped), family=tally.family(), widened=_shortened(tuple(tally.widened))
+    )
+
+
+def _shortened(sentences: tuple[str, ...]) -> tuple[str, ...]:
+    """The first sentences, and how many more: a Plan has a size limit, a hostile change has none."""
+    if len(sentences) <= MAX_WIDENED:
+        return sentences
+    return (*sentences[:MAX_WIDENED], f"and {len(sentences) - MAX_WIDENED} more reasons of this kind")
 
 
 def _reasons(found: Mapping[str, tuple[Reason, set[str]]]) -> tuple[Reason, ...]:

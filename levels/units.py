@@ -17,6 +17,7 @@ from levels.changes import Change, Hunk, Patch, Status, Unit
 MODULE: Final = "<module>"
 IMPORTS: Final = "<imports>"
 UNKNOWN: Final = "?"
+METHOD_INDENT: Final = 4
 MAX_UNITS: Final = 4_000
 MAX_UNIT_LINES: Final = 4_000
 _SKIPPED: Final = {
@@ -222,6 +223,8 @@ class _Tracker:
     def __init__(self, section: str, *, starts_file: bool) -> None:
         self._stack: list[tuple[int, str]] = []
         self._outside = "" if starts_file else _section_scope(section)
+        # Below a method, a line at the method's own depth is not part of it any more.
+        self._method = "(self" in section or "(cls" in section
         self._in_import = False
 
     def scope_of(self, text: str) -> str:
@@ -249,6 +252,8 @@ class _Tracker:
         if inner:
             # A method below a class that the section names; below a function that it names, it may be a sibling.
             return f"{outer.removesuffix('.' + UNKNOWN)}.{inner}" if outer.endswith("." + UNKNOWN) else inner
+        if outer and self._method and indent <= METHOD_INDENT:
+            return UNKNOWN
         return outer if outer and indent > 0 else MODULE
 
     def _importing(self, stripped: str, indent: int) -> bool:

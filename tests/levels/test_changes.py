@@ -117,6 +117,9 @@ def test_a_text_that_is_no_diff_is_a_doubt() -> None:
         ),
         pytest.param(Source(path="a", lines=900), None, "no patch", id="left-out-by-github"),
         pytest.param(Source(path="a", lines=0, status=Status.RENAMED), 0, None, id="pure-rename"),
+        pytest.param(Source(path="a.py", lines=0, status=Status.ADDED), 0, None, id="empty-file"),
+        pytest.param(Source(path="a.so", lines=0), None, "0 changed lines and no patch", id="binary"),
+        pytest.param(Source(path="m", gitlink=True, lines=2), None, None, id="gitlink"),
         pytest.param(Source(path="a", status=Status.UNKNOWN), None, None, id="path-only"),
     ],
 )

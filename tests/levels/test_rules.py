@@ -13,7 +13,7 @@ from levels.changes import Change, Status, Unit
 from levels.errors import ConfigError
 from levels.model import Suite
 from levels.plan import NOT_IN_CATALOGUE, Selection
-from levels.rulebook import RuleSet
+from levels.rulebook import ContentRule, PathRule, RuleSet, TogetherRule
 
 BOOK = rules.load()
 LEVELS = catalogue.load()
@@ -164,6 +164,10 @@ def test_an_unreadable_patch_asks_for_all_that_its_lines_could_have_said() -> No
     assert "cut off" in selection.widened[0]
 
 
+def test_a_hostile_number_of_doubts_stays_small() -> None:
+    assert len(select(*(f"src/{n}.py" for n in range(500))).widened) == 21
+
+
 def test_an_unreadable_patch_of_a_document_changes_nothing() -> None:
     assert numbers(select(Change(path="docs/a.md", doubt="binary change"))) == ([], [])
 
@@ -234,7 +238,11 @@ def test_a_bad_rule_file_names_the_place(before: str, after: str, key: str, tmp_
 
 
 def test_every_rule_has_a_reason_and_a_source() -> None:
-    owners = (*BOOK.rules.paths, *BOOK.rules.together, *BOOK.rules.content)
+    owners: tuple[PathRule | TogetherRule | ContentRule, ...] = (
+        *BOOK.rules.paths,
+        *BOOK.rules.together,
+        *BOOK.rules.content,
+    )
     assert [rule.id for rule in owners if not (rule.reason.strip() and rule.source.strip())] == []
 
 

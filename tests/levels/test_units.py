@@ -63,7 +63,7 @@ def scopes(given: Patch) -> list[str]:
 @pytest.mark.parametrize(
     ("before", "after", "whole", "partial"),
     [
-        pytest.param("# a comment", "# another", [], ["Bridge.load"], id="comment-below-a-cut-off-string"),
+        pytest.param("# a comment", "# another", [], ["Bridge.?"], id="comment-below-a-cut-off-string"),
         pytest.param("        Long.", "        Longer.", [], [], id="docstring-in-view"),
         pytest.param("        return LIMIT", "        # why\n        return LIMIT", [], [], id="comment"),
         pytest.param('"""Class."""', '"""A class."""', [], [], id="docstring"),
@@ -107,6 +107,22 @@ def test_a_file_that_is_no_python_any_more_counts_as_code() -> None:
 def test_a_hash_inside_an_open_string_counts_as_code() -> None:
     hunk = Hunk(old_start=50, new_start=50, section="def f():", lines=('     x = """', "-# 1", "+# 2", "     y"))
     assert scopes(Patch(path="m.py", hunks=(hunk,))) == ["<module>"]
+
+
+@pytest.mark.parametrize(
+    ("section", "line", "scope"),
+    [
+        pytest.param("def save(self):", "        x = 1", "save", id="in-the-method"),
+        pytest.param("def save(self):", "    x = 1", "?", id="after-the-method"),
+        pytest.param("def save(path):", "    x = 1", "save", id="in-the-function"),
+        pytest.param("def save(path):", "x = 1", "<module>", id="after-the-function"),
+        pytest.param("class A(B):", "        x = 1", "A.?", id="some-method"),
+        pytest.param("", "    x = 1", "<module>", id="no-section"),
+    ],
+)
+def test_the_section_of_a_hunk(section: str, line: str, scope: str) -> None:
+    hunk = Hunk(old_start=50, new_start=50, section=section, lines=("+" + line,))
+    assert scopes(Patch(path="m.py", hunks=(hunk,))) == [scope]
 
 
 def test_files_that_are_not_python_have_one_unit() -> None:
