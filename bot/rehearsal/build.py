@@ -124,7 +124,8 @@ def add_repository(
 ) -> Repository:
     """A repository whose branches, commits and files are those of `git_dir`, which is also its clone address.
 
-    `keep` chooses the paths whose bytes are served by the contents API.
+    `keep` chooses the paths whose bytes are served by the contents API. Of a large repository only the newest commits
+    are there, and the branches that end in one of them.
     """
     owner, _, name = full_name.partition("/")
     if state.user(owner) is None:
@@ -143,10 +144,11 @@ def add_repository(
     for login in repo.roles:
         add_user(state, login)
     state.repositories[full_name] = repo
-    for branch, sha in gitread.branches(git_dir).items():
-        repo.refs[f"refs/heads/{branch}"] = sha
-    load_commits(repo, git_dir, repo.refs.values())
-    load_tree(repo, git_dir, repo.refs[f"refs/heads/{default_branch}"], keep)
+    branches = gitread.branches(git_dir)
+    load_commits(repo, git_dir, [branches[default_branch]])
+    load_commits(repo, git_dir, branches.values())
+    repo.refs |= {f"refs/heads/{name}": sha for name, sha in branches.items() if sha in repo.commits}
+    load_tree(repo, git_dir, branches[default_branch], keep)
     return repo
 
 

@@ -78,26 +78,30 @@ def commits(git_dir: Path, tips: Sequence[str], known: frozenset[str] = frozense
 
 
 def tree(git_dir: Path, sha: str) -> dict[str, Entry]:
-    """Every path of a commit."""
+    """Every path of a commit. A directory, a submodule and a file missing from a partial clone have size 0."""
     entries = {}
     for row in git(git_dir, "ls-tree", "-r", "-t", "-l", "-z", sha).decode(errors="replace").split("\0"):
         if row:
             facts, _, path = row.partition("\t")
             mode, _, blob, size = facts.split()
-            entries[path] = Entry(kind=KINDS.get(mode, "file"), sha=blob, size=0 if size == "-" else int(size))
+            entries[path] = Entry(kind=KINDS.get(mode, "file"), sha=blob, size=int(size) if size.isdigit() else 0)
     return entries
 
 
 def blobs(git_dir: Path, ids: Sequence[str]) -> dict[str, bytes]:
-    """Bytes of the named blobs; those above the size limit are left out."""
+    """Bytes of the named blobs; those above the size limit, or missing from a partial clone, are left out."""
     output = git(git_dir, "cat-file", "--batch", stdin="".join(f"{one}\n" for one in ids).encode())
     found, position = {}, 0
     while position < len(output):
         end = output.index(b"\n", position)
-        blob, _, size = output[position:end].decode().split()
-        start, position = end + 1, end + 1 + int(size) + 1
-        if int(size) <= MAX_BLOB_BYTES:
-            found[blob] = output[start : start + int(size)]
+        blob, kind, *size = output[position:end].decode().split()
+        position = end + 1
+        if kind == "missing":
+            continue
+        content = output[position : position + int(size[0])]
+        position += len(content) + 1
+        if len(content) <= MAX_BLOB_BYTES:
+            found[blob] = content
     return found
 
 

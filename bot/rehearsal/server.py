@@ -146,24 +146,28 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.observer(exchange)
         self._send(exchange, body, fault)
 
-    def _read(self) -> bytes:
-        """The request's body. Clients of this API always send its length."""
+    def _read(self) -> bytes | None:
+        """The request's body; null when it is too large. Clients of this API always send its length."""
         length = self.headers.get("Content-Length", "0")
         size = int(length) if length.isascii() and length.isdigit() else MAX_REQUEST_BYTES + 1
         if size > MAX_REQUEST_BYTES:
             self.close_connection = True
-            return b""
+            return None
         return self.rfile.read(size)
 
-    def _exchange(self, index: int, path: str, query: str, raw: bytes, fault: Fault | None) -> tuple[Exchange, bytes]:
+    def _exchange(
+        self, index: int, path: str, query: str, raw: bytes | None, fault: Fault | None
+    ) -> tuple[Exchange, bytes]:
         """Do the work unless a fault forbids it; what to write down, and the bytes of the answer."""
         state = self.server.facade.state
         fields = dict(parse_qsl(query, keep_blank_values=True))
-        parsed, readable = _parse(raw)
+        parsed, readable = _parse(raw) if raw is not None else (None, False)
         request = routes.Request(self.command, path, fields, parsed, self.headers.get("Authorization"))
         worked = fault is None or fault.works
         if not worked:
             outcome = routes.Outcome(Answer(), None, None)
+        elif raw is None:
+            outcome = routes.Outcome(Problem(413, "Payload too big").answer, None, None)
         elif not readable:
             outcome = routes.Outcome(Problem(400, "Problems parsing JSON").answer, None, None)
         else:

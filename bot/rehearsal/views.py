@@ -7,6 +7,7 @@ Source: npm `@octokit/openapi` 23.0.2, `generated/api.github.com.json`.
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from bot.rehearsal.state import (
     App,
@@ -197,7 +198,7 @@ def label(links: Links, repo: Repository, one: Label) -> Json:
     return {
         "id": one.id,
         "node_id": node_id("Label", one.id),
-        "url": f"{links.repo(repo)}/labels/{one.name.replace(' ', '%20')}",
+        "url": f"{links.repo(repo)}/labels/{quote(one.name)}",
         "name": one.name,
         "description": one.description,
         "color": one.color,
@@ -365,7 +366,7 @@ def pull_request(links: Links, state: State, repo: Repository, one: Issue, pull:
 
 def changed_file(links: Links, repo: Repository, sha: str, one: ChangedFile) -> Json:
     """`diff-entry` as of commit `sha`."""
-    page = links.page(repo)
+    page, path = links.page(repo), quote(one.filename)
     return {
         "sha": one.sha,
         "filename": one.filename,
@@ -373,9 +374,9 @@ def changed_file(links: Links, repo: Repository, sha: str, one: ChangedFile) -> 
         "additions": one.additions,
         "deletions": one.deletions,
         "changes": one.additions + one.deletions,
-        "blob_url": f"{page}/blob/{sha}/{one.filename}",
-        "raw_url": f"{page}/raw/{sha}/{one.filename}",
-        "contents_url": f"{links.repo(repo)}/contents/{one.filename}?ref={sha}",
+        "blob_url": f"{page}/blob/{sha}/{path}",
+        "raw_url": f"{page}/raw/{sha}/{path}",
+        "contents_url": f"{links.repo(repo)}/contents/{path}?ref={sha}",
         **({"patch": one.patch} if one.patch is not None else {}),
         **({"previous_filename": one.previous_filename} if one.previous_filename else {}),
     }

@@ -4,6 +4,7 @@ import base64
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import quote
 
 from bot.rehearsal.state import CheckRun, Commit, Entry, Job, Person, Repository, State, WorkflowRun, node_id
 from bot.rehearsal.views import Json, Links, app, changed_file, maybe, repository, stamp
@@ -83,10 +84,10 @@ def comparison(links: Links, repo: Repository, base: str, head: str, merge_base:
 
 def _entry(links: Links, repo: Repository, sha: str, path: str, one: Entry) -> Json:
     kind = {"file": "blob", "symlink": "blob", "dir": "tree", "submodule": "tree"}[one.kind]
-    url = f"{links.repo(repo)}/contents/{path}?ref={sha}"
-    page = f"{links.page(repo)}/{kind}/{sha}/{path}"
+    url = f"{links.repo(repo)}/contents/{quote(path)}?ref={sha}"
+    page = f"{links.page(repo)}/{kind}/{sha}/{quote(path)}"
     git = f"{links.repo(repo)}/git/{kind}s/{one.sha}"
-    raw = f"{links.page(repo)}/raw/{sha}/{path}" if kind == "blob" else None
+    raw = f"{links.page(repo)}/raw/{sha}/{quote(path)}" if kind == "blob" else None
     return {
         "type": one.kind,
         "name": path.rpartition("/")[2],
@@ -114,7 +115,7 @@ def content(links: Links, repo: Repository, sha: str, path: str, one: Entry, dat
     row = _entry(links, repo, sha, path, one)
     match one.kind:
         case "submodule":
-            return {**row, "submodule_git_url": f"{links.html}/{repo.owner}/{path.rpartition('/')[2]}.git"}
+            return {**row, "submodule_git_url": f"{links.html}/{repo.owner}/{quote(path.rpartition('/')[2])}.git"}
         case "symlink":
             return {**row, "target": (data or b"").decode(errors="replace")}
         case _ if data is None or len(data) > MAX_CONTENT_BYTES:

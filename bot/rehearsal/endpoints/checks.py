@@ -79,6 +79,8 @@ def _output(call: Call, fields: Mapping[str, Any]) -> Output | None:
 
 def _annotations(fields: Mapping[str, Any]) -> list[Annotation]:
     rows = (fields.get("output") or {}).get("annotations") or []
+    if not isinstance(rows, list):
+        raise refused("annotations is not a list.")
     if len(rows) > MAX_ANNOTATIONS:
         raise refused(f"No more than {MAX_ANNOTATIONS} annotations are allowed per request; {len(rows)} were supplied.")
     try:

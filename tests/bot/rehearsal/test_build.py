@@ -117,6 +117,21 @@ def test_the_gitlink_of_a_commit_can_be_read(tree: Git, opened: Opened, world: W
     assert commit in world.state.repositories["NVIDIA-NeMo/Other"].commits
 
 
+def test_odd_names_make_good_addresses(tree: Git, world: World, opened: Opened) -> None:
+    tree.write({"a": "1\n"}, "base")
+    tree("checkout", "-qb", "topic")
+    tree.write({"x y/ü\t#?.py": "1\n"})
+    world.state, repo, _ = build.small(tree.path, clock=NOON)
+    build.grant(world.state, TOKEN)
+    with opened() as session:
+        shown = session.github.get_repo(repo.full_name)
+        (file,) = shown.get_pull(1).get_files()
+        assert file.filename == "x y/ü\t#?.py"
+        found = shown.get_contents(file.filename, ref="topic")
+        assert not isinstance(found, list)
+        assert found.decoded_content == b"1\n"
+
+
 def diverged(tree: Git) -> tuple[State, Repository]:
     """`main` has moved on since `topic` left it."""
     tree.write({"a": "1\n"}, "base")
@@ -202,6 +217,24 @@ def test_unrelated_histories_are_refused(tree: Git, world: World, opened: Opened
         build.push(world.state, world.repo, tree.path, 1, sha)
     with opened() as session, pytest.raises(Exception, match="No common ancestor"):
         session.github.get_repo(world.repo.full_name).compare("main", sha).status  # noqa: B018  it is fetched here
+
+
+def test_a_branch_beyond_the_newest_commits_is_left_out(tree: Git) -> None:
+    old = tree.write({"a": "0"}, "old")
+    tree("branch", "old")
+    tree.env["GIT_COMMITTER_DATE"] = "2026-08-02T00:00:00Z"
+    for number in range(gitread.MAX_COMMITS):
+        tree("commit", "-q", "--allow-empty", "-m", str(number))
+    repo = build.add_repository(build.new_state(NOON), "o/r", tree.path)
+    assert (old in repo.commits, list(repo.refs)) == (False, ["refs/heads/main"])
+
+
+def test_a_blob_that_is_missing_or_too_large_is_left_out(tree: Git) -> None:
+    tree.write({"a": "here\n", "b": b"x" * (gitread.MAX_BLOB_BYTES + 1)})
+    small, large = (tree("rev-parse", f"HEAD:{name}") for name in ("a", "b"))
+    assert gitread.blobs(tree.path, ["0" * 40, large, small]) == {small: b"here\n"}
+    repo = build.add_repository(build.new_state(NOON), "o/r", tree.path)
+    assert repo.tree_of(repo.refs["refs/heads/main"])["b"].size == gitread.MAX_BLOB_BYTES + 1
 
 
 def test_only_chosen_files_are_kept(git: Git) -> None:

@@ -15,7 +15,7 @@ Json = Any
 """Any JSON value."""
 SHA = "@head"
 """Stands for the pull request's head in the table."""
-READER, ELSEWHERE, ISSUES = "reader", "elsewhere", "issues-only"
+READER, ELSEWHERE, ISSUES, PERSON, PULLS = "reader", "elsewhere", "issues-only", "person", "pulls-only"
 BASE: dict[str, Any] = {"name": "n", "head_sha": SHA}
 
 
@@ -32,6 +32,8 @@ def tokens(world: World) -> None:
     build.grant(world.state, READER, permissions={"contents": "read", "checks": "read"})
     build.grant(world.state, ELSEWHERE, repository="NVIDIA/Megatron-LM")
     build.grant(world.state, ISSUES, permissions={"issues": "write"})
+    build.grant(world.state, PULLS, permissions={"pull-requests": "write"})
+    build.grant(world.state, PERSON, app=None, login="mia", permissions={"checks": "write"})
     world.repo.issues[9] = build.open_pull(
         world.state, world.repo, world.git.path, head="topic", author="rea", number=9
     )
@@ -51,6 +53,24 @@ def tokens(world: World) -> None:
         pytest.param(ELSEWHERE, "POST", f"{R}/check-runs", BASE, 403, "by integration", id="403-other-repository"),
         pytest.param(ISSUES, "POST", f"{R}/check-runs", BASE, 403, "by integration", id="403-only-issues"),
         pytest.param(PERSONAL, "POST", f"{R}/check-runs", BASE, 403, "personal access token", id="403-person-no-scope"),
+        pytest.param(PERSON, "POST", f"{R}/check-runs", BASE, 403, "via a GitHub App", id="403-person-with-scope"),
+        pytest.param(PERSON, "PATCH", f"{R}/check-runs/1", BASE, 403, "via a GitHub App", id="403-person-updates"),
+        pytest.param(PULLS, "POST", f"{R}/issues/9/comments", {"body": "b"}, 403, "by integration", id="403-issue"),
+        pytest.param(TOKEN, "GET", f"{R}/issues/5", None, 404, "Not Found", id="404-issue"),
+        pytest.param(TOKEN, "GET", f"{R}/actions/runs/5", None, 404, "Not Found", id="404-run"),
+        pytest.param(TOKEN, "PATCH", f"{R}/issues/comments/5", {"body": "b"}, 404, "Not Found", id="404-no-comment"),
+        pytest.param(
+            TOKEN, "POST", f"{R}/check-runs", out(annotations=7), 422, "not a list", id="422-annotations-no-list"
+        ),
+        pytest.param(
+            TOKEN,
+            "POST",
+            f"{R}/check-runs",
+            out(annotations=[{**note(1)[0], "end_line": 2, "start_column": 1}]),
+            422,
+            "start_column",
+            id="422-columns-over-lines",
+        ),
         pytest.param(TOKEN, "GET", "/repos/NVIDIA-NeMo/None", None, 404, "Not Found", id="404-repository"),
         pytest.param(TOKEN, "GET", f"{R}/pulls/2", None, 404, "Not Found", id="404-pull"),
         pytest.param(TOKEN, "GET", f"{R}/pulls/9", None, 404, "Not Found", id="404-issue-is-no-pull"),

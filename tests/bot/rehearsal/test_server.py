@@ -219,6 +219,13 @@ def test_an_unreadable_body_is_refused(body: bytes, world: World) -> None:
     assert (reply.status_code, json.loads(reply.text)["message"]) == (400, "Problems parsing JSON")
 
 
+def test_a_body_that_is_too_large_is_not_read(world: World) -> None:
+    with serve(world.state) as server:
+        headers = {**AUTH, "Content-Length": str(10**12)}
+        reply = requests.post(f"{server.url}{R}/issues/1/comments", data=iter(()), headers=headers, timeout=10)
+    assert (reply.status_code, world.repo.comments) == (413, {})
+
+
 def test_a_server_closes_with_clients_still_connected(world: World) -> None:
     with requests.Session() as client:
         with serve(world.state) as server:
