@@ -1,16 +1,9 @@
 """A Plan as outputs of a workflow job, and lines that are safe in a workflow's log. Opens no file."""
 
-from typing import Final
-
-import msgspec
-
 from levels.documents import MAX_BYTES, encode_line
 from levels.errors import DocumentError
+from levels.matrix import matrix
 from levels.plan import Plan
-
-JOB_OVERHEAD_MINUTES: Final = 40
-"""Added to a leg's own limit for checkout, probes, preparation and collection."""
-
 
 def of_plan(plan: Plan) -> dict[str, str]:
     """The outputs of the plan job, each on one line.
@@ -27,14 +20,8 @@ def of_plan(plan: Plan) -> dict[str, str]:
             expected=f"at most {MAX_BYTES['plan']} bytes, as a job output holds 1 MB",
             next_step="ask for fewer levels at once",
         )
-    stages = {stage: msgspec.json.encode(_matrix(plan, stage)).decode() for stage in ("smoke", "deep")}
+    stages = {stage: matrix(plan.stage(stage)) for stage in ("smoke", "deep")}
     return {"plan": line, "decision": plan.decision.value, **stages}
-
-
-def _matrix(plan: Plan, stage: str) -> list[dict[str, str | int]]:
-    return [
-        {"leg": leg.id, "title": leg.title, "minutes": leg.minutes + JOB_OVERHEAD_MINUTES} for leg in plan.stage(stage)
-    ]
 
 
 def text_of(outputs: dict[str, str]) -> str:

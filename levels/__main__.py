@@ -8,12 +8,13 @@ from typing import Final
 
 from levels import catalogue, deliverables, signatures
 from levels.bundles import read_bundle
-from levels.documents import decode, encode
+from levels.documents import decode, encode, encode_line
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
 from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
+from levels.matrix import matrix, startable
 from levels.model import Outcome, Suite
 from levels.plan import Leg, Plan
 from levels.schema import schemas
@@ -64,6 +65,12 @@ def parser() -> argparse.ArgumentParser:
     judge.add_argument(
         "--json", nargs="?", const="-", help="write the verdict as JSON to this file; - or nothing: print it"
     )
+    judge.add_argument(
+        "--github-output",
+        type=Path,
+        metavar="FILE",
+        help="with --plan: append `verdict` and `deep` (the deeper legs that may start) to this file, and exit with 0",
+    )
     commands.add_parser("validate", help="check every YAML file of this package")
     schema = commands.add_parser("schema", help="write levels/schemas/*.json from the Structs")
     schema.add_argument("--check", action="store_true", help="only compare; 2 when a file is stale")
@@ -112,7 +119,11 @@ def _judge_plan(options: argparse.Namespace) -> ExitCode:
         bundles[leg.id] = read_bundle(folder, known[leg.suite.value]) if folder.is_dir() else None
     verdict: Verdict = judge_plan(plan, bundles, catalogue.load(), known)
     _write(encode(verdict), "\n".join(render(leg) for leg in verdict.legs), options.json)
-    return CODES[verdict.outcome]
+    if options.github_output is None:
+        return CODES[verdict.outcome]
+    with options.github_output.open("a", encoding="utf-8") as outputs:
+        outputs.write(f"verdict={encode_line(verdict)}\ndeep={matrix(startable(plan, verdict))}\n")
+    return ExitCode.PASS
 
 
 def _judge_evidence(folder: Path) -> LegVerdict:

@@ -14,7 +14,7 @@ import msgspec
 import yaml
 
 from levels.errors import ConfigError, UsageError
-from levels.model import PLACEHOLDERS, Criterion, Level, Limitation, Phase, Suite, SuiteCatalogue, Variant
+from levels.model import PLACEHOLDERS, Criterion, Level, Limitation, Phase, Requirement, Suite, SuiteCatalogue, Variant
 from levels.pins import Pins
 
 SUITE_FILES: Final = {Suite.VERL: "verl.yaml", Suite.NEMO_RL: "nemo_rl.yaml"}
@@ -176,6 +176,12 @@ def _applies(item: Limitation, phases: tuple[Phase, ...]) -> bool:
     )
 
 
+def requirements_of(level: Level, variants: tuple[Variant, ...]) -> tuple[Requirement, ...]:
+    """The data and models that the level needs, less those that a variant makes unnecessary."""
+    ids = {variant.id for variant in variants}
+    return tuple(item for item in level.requirements if not ids & set(item.unless_variant))
+
+
 def override_values(phase: Phase) -> Mapping[str, str]:
     """Override key (without `+`) to value; a later one wins, as in Hydra."""
     pairs = (override.lstrip("+~").partition("=") for override in phase.overrides)
@@ -263,6 +269,7 @@ def _texts(level: Level) -> Iterable[str]:
         yield from part.overrides
     for phase in level.phases:
         yield from phase.command
+        yield from phase.pythonpath_prefix
     for requirement in level.requirements:
         yield requirement.path
         yield from requirement.prepare

@@ -3,7 +3,10 @@
 What a field means never belongs here.
 """
 
+import base64
+import binascii
 import hashlib
+import zlib
 from typing import Final, TypeVar
 
 import msgspec
@@ -12,6 +15,10 @@ from levels.errors import DocumentError
 
 MAX_BYTES: Final = {"plan": 900_000, "evidence": 4_000_000, "verdict": 900_000}
 """A job output holds 1 MB. Source: GITHUB.md section 6."""
+
+MAX_PLAIN_LINE: Final = 100_000
+"""A job output reaches the next job's shell in a variable, and Linux allows 131,072 bytes for one (MAX_ARG_STRLEN)."""
+PACKED: Final = b"zlib:"
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -22,8 +29,21 @@ def encode(document: msgspec.Struct) -> bytes:
 
 
 def encode_line(document: msgspec.Struct) -> str:
-    """The same JSON on one line, for a job output."""
-    return msgspec.json.encode(document, order="sorted").decode()
+    """The same JSON on one line, for a job output; a long one is packed, and `decode` unpacks it."""
+    raw = msgspec.json.encode(document, order="sorted")
+    if len(raw) <= MAX_PLAIN_LINE:
+        return raw.decode()
+    return (PACKED + base64.b64encode(zlib.compress(raw, 9))).decode()
+
+
+def _unpacked(raw: bytes, limit: int) -> bytes:
+    """What a packed line holds, at most one byte more than `limit`; anything that is not one comes back as it is."""
+    if not raw.startswith(PACKED):
+        return raw
+    try:
+        return zlib.decompressobj().decompress(base64.b64decode(raw[len(PACKED) :].strip(), validate=True), limit + 1)
+    except (binascii.Error, zlib.error):
+        return raw
 
 
 def digest(document: msgspec.Struct) -> str:
@@ -43,9 +63,9 @@ def decode(data: bytes | str, kind: type[T], *, what: str) -> T:
         DocumentError: with the key path, when the text is empty, too long, not JSON, or of another shape.
 
     """
-    raw = data.encode() if isinstance(data, str) else data
     name = kind.__name__.lower()
     limit = MAX_BYTES.get(name, max(MAX_BYTES.values()))
+    raw = _unpacked(data.encode() if isinstance(data, str) else data, limit)
     if not raw.strip():
         raise DocumentError(
             doing=f"reading {what}",

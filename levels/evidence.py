@@ -48,6 +48,9 @@ class Import(Record, frozen=True, kw_only=True):
     file: Text | None
     """`module.__file__`, resolved; null when the import failed."""
     error: Text | None = None
+    """First line: exception class and message; then the end of the traceback."""
+    raised_in: Text | None = None
+    """File of the frame that raised, resolved; null when nothing was raised."""
     interpreter: Text | None = None
     version: Text | None = None
 

@@ -307,6 +307,12 @@ class Phase(Record, frozen=True, kw_only=True):
     """Path, relative to the suite's root, of a metrics file that the wrapper writes."""
     remove_before: tuple[str, ...] = ()
     """Paths, relative to the suite's root, of stale output to remove first."""
+    pythonpath_prefix: tuple[str, ...] = ()
+    """Directories that the wrapper itself puts before PYTHONPATH; the probes imitate it. Placeholders allowed."""
+    gpus_env: EnvName | None = None
+    """Env var that tells the wrapper how many GPUs to use; `run --gpus` sets it."""
+    gpus_override: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$(?!\n)")] | None = None
+    """Override key with the same meaning."""
 
 
 class Variant(Record, frozen=True, kw_only=True):

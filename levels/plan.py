@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from levels.catalogue import Catalogue, resolve_phases, variants_of
+from levels.catalogue import Catalogue, requirements_of, resolve_phases, variants_of
 from levels.documents import digest
-from levels.model import Commit, Id, Phase, Record, Suite
+from levels.model import Commit, Id, Phase, Record, Requirement, Suite
 from levels.pins import SuitePin, Workaround
 
 Repository = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$(?!\n)")]
@@ -124,6 +124,8 @@ class Leg(Record, frozen=True, kw_only=True):
     bridge_tests: tuple[str, ...]
     phases: tuple[Phase, ...]
     """Resolved: variant env and overrides applied, placeholders still in."""
+    requirements: tuple[Requirement, ...] = ()
+    """Data and models that must be there first; what a variant makes unnecessary is left out."""
 
 
 class Command(Record, frozen=True, kw_only=True):
@@ -244,6 +246,7 @@ def _build_leg(
         minutes=sum(phase.minutes for phase in phases),
         bridge_tests=level.bridge_tests,
         phases=phases,
+        requirements=requirements_of(level, chosen),
     )
 
 

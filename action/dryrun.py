@@ -1,0 +1,41 @@
+"""The exact commands and environment of a leg as text, without starting anything or needing a tree."""
+
+import shlex
+from collections.abc import Iterator
+
+from action import environment
+from action.context import Job
+from action.launch import LAUNCHERS
+from action.provenance import shown_env
+from levels.catalogue import fill
+
+
+def describe(job: Job) -> str:
+    """A shell-like text: what would be prepared, tested and run, and with which environment."""
+    return "\n".join(_lines(job)) + "\n"
+
+
+def _lines(job: Job) -> Iterator[str]:
+    trees, leg = job.planned_trees, job.leg
+    values = environment.placeholders(job, trees)
+    yield f"# {leg.title}, {leg.gpus} GPUs, at most {leg.minutes} minutes"
+    yield f"# Bridge {trees.bridge}, Megatron-LM {trees.mcore}, {leg.suite.label} {trees.suite}"
+    for workaround in leg.workarounds:
+        yield f"# declared change of a copy of {leg.suite.label}: {workaround.id} ({workaround.link})"
+    for requirement in leg.requirements:
+        made = shlex.join(fill(part, values) for part in requirement.prepare)
+        yield f"# needs {requirement.kind} {fill(requirement.path, values)}" + (f"; made by: {made}" if made else "")
+    yield "# Bridge checks, in the Bridge tree:"
+    python = (job.site.bridge_python,) if job.site.bridge_python else environment.interpreter(job)
+    yield shlex.join((*python, "-m", "pytest", "-q", *leg.bridge_tests))
+    for phase in leg.phases:
+        request = LAUNCHERS[job.site.launcher].request(job, trees, phase)
+        driver, worker = environment.probe_pythonpaths(job, trees, phase)
+        yield f"# phase {phase.id}: step {phase.steps}, at most {phase.minutes} minutes"
+        yield f"# the wrapper's PYTHONPATH: {driver}"
+        yield f"# its Ray workers' PYTHONPATH: {worker}"
+        yield f"cd {shlex.quote(str(request.cwd))}"
+        yield "env -i \\"
+        for name, value in shown_env(request.env).items():
+            yield f"  {name}={shlex.quote(value)} \\"
+        yield "  " + shlex.join(request.argv)

@@ -1,0 +1,80 @@
+"""The actors: generation and policy."""
+
+import math
+import zlib
+
+import ray
+
+from nemo_rl.models.megatron.setup import MegatronPolicy, setup_logging
+
+
+def log_probabilities(weights, tokens=64):
+    """One for each token; every weight takes part under its name."""
+    scores = [0.0] * tokens
+    for name, values in sorted(weights.items()):
+        phase = zlib.crc32(name.encode())
+        for index, value in enumerate(values):
+            for token in range(tokens):
+                scores[token] += value * math.sin(phase + 1.7 * index + 0.9 * token)
+    return [-math.log1p(math.exp(-score)) for score in scores]
+
+
+@ray.remote(num_cpus=0)
+class VllmGenerationWorker:
+    """Starts on dummy weights."""
+
+    def __init__(self, model):
+        print(f"INFO 11-30 20:22:39 [core.py:114] Initializing a V1 LLM engine (v0.24.0) with config: model='{model}'")
+        print("INFO 11-30 20:22:51 [core.py:344] init engine (profile, create kv cache, warmup model) took 8.09 s", flush=True)
+        self.weights = {}
+
+    def ready(self):
+        return True
+
+    def refit(self, weights):
+        self.weights = dict(weights)
+
+    def generate(self):
+        return log_probabilities(self.weights)
+
+
+@ray.remote(num_cpus=0)
+class MegatronPolicyWorker:
+    """One rank."""
+
+    def __init__(self, config):
+        setup_logging()
+        self.policy = MegatronPolicy(config)
+
+    def ready(self):
+        return True
+
+    def export(self):
+        return self.policy.export()
+
+    def logprobs(self):
+        return log_probabilities(self.policy.weights())
+
+    def train(self, step):
+        return self.policy.train(step)
+
+
+@ray.remote(num_cpus=0)
+class DTensorPolicyWorkerV2:
+    """The backend that never touches Megatron-Bridge."""
+
+    def __init__(self, config):
+        print(f"Loading {config['policy.model_name']} with DTensor", flush=True)
+        self.weights = {"dtensor": [0.5, 0.25]}
+
+    def ready(self):
+        return True
+
+    def export(self):
+        return self.weights
+
+    def logprobs(self):
+        return log_probabilities(self.weights)
+
+    def train(self, step):
+        return 0.4

@@ -1,0 +1,76 @@
+"""The configuration: a flat table of the keys that exist, and Hydra's rules for `key=`, `+key=` and `++key=`."""
+
+import sys
+
+DEFAULTS = {
+    "data.train_files": None,
+    "data.val_files": None,
+    "data.max_prompt_length": 512,
+    "data.max_response_length": 512,
+    "actor_rollout_ref.model.path": None,
+    "actor_rollout_ref.model.lora.rank": 0,
+    "actor_rollout_ref.model.lora.alpha": 16,
+    "actor_rollout_ref.actor.megatron.use_mbridge": True,
+    "actor_rollout_ref.actor.megatron.vanilla_mbridge": True,
+    "actor_rollout_ref.actor.megatron.use_megatron_fsdp": False,
+    "actor_rollout_ref.actor.megatron.pipeline_model_parallel_size": 1,
+    "actor_rollout_ref.actor.megatron.virtual_pipeline_model_parallel_size": None,
+    "actor_rollout_ref.actor.megatron.context_parallel_size": 1,
+    "actor_rollout_ref.actor.megatron.tensor_model_parallel_size": 1,
+    "actor_rollout_ref.actor.megatron.param_offload": False,
+    "actor_rollout_ref.rollout.name": "vllm",
+    "actor_rollout_ref.rollout.enforce_eager": False,
+    "actor_rollout_ref.rollout.tensor_model_parallel_size": 1,
+    "critic.megatron.vanilla_mbridge": True,
+    "ray_kwargs.ray_init.num_cpus": None,
+    "ray_kwargs.ray_init.runtime_env.py_executable": None,
+    "reward.reward_model.enable": False,
+    "reward.reward_model.model_path": None,
+    "trainer.logger": "console",
+    "trainer.experiment_name": "gsm8k",
+    "trainer.n_gpus_per_node": 8,
+    "trainer.val_before_train": True,
+    "trainer.test_freq": -1,
+    "trainer.save_freq": -1,
+    "trainer.resume_mode": "auto",
+    "trainer.total_training_steps": 1,
+}
+
+
+def parse_value(text):
+    """null, True, False, whole numbers; anything else is text."""
+    known = {"null": None, "True": True, "true": True, "False": False, "false": False}
+    if text in known:
+        return known[text]
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def refuse(message, argv):
+    """Hydra's words for an override that does not fit."""
+    print(f"Error executing job with overrides: {argv}", file=sys.stderr)
+    print(message, file=sys.stderr)
+    print("\nSet the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.", file=sys.stderr)
+    sys.exit(1)
+
+
+def load(argv):
+    """The effective configuration, key by key."""
+    config = dict(DEFAULTS)
+    for argument in argv:
+        if argument.startswith("--config-"):
+            continue
+        key, separator, value = argument.partition("=")
+        name = key.lstrip("+")
+        plus = len(key) - len(name)
+        if not separator:
+            refuse(f"mismatched input '<EOF>' expecting '=': {argument}", argv)
+        if plus == 0 and name not in config:
+            refuse(
+                f"Could not override '{name}'.\nTo append to your config use +{argument}\n"
+                f"Key '{name.rpartition('.')[2]}' is not in struct\n    full_key: {name}\n    object_type=dict",
+                argv,
+            )
+        if plus == 1 and name in config:
+            refuse(f"Could not append to config. An item is already at '{name}'.", argv)
+        config[name] = parse_value(value)
+    return config
