@@ -5,6 +5,7 @@ from levels.errors import DocumentError
 from levels.matrix import matrix
 from levels.plan import Plan
 
+
 def of_plan(plan: Plan) -> dict[str, str]:
     """The outputs of the plan job, each on one line.
 
