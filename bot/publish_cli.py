@@ -11,7 +11,7 @@ from bot.github import Pace
 from bot.outputs import log_line
 from bot.settings import Settings
 from bot.view import Summarize
-from levels import catalogue, summary
+from levels import summary
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.model import Outcome
 from levels.plan import Plan
@@ -95,7 +95,7 @@ def _receive(path: Path, env: Settings, pace: Pace | None) -> int:
         plan,
         checks=api.checks,
         comments=api.comments,
-        catalogue=catalogue.load(),
+        catalogue=work.levels(),
         bot_login=env.bot_login,
         order=work.order(plan, env),
     )
@@ -114,7 +114,7 @@ def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: 
     composed = reporting.compose(
         plan,
         verdict,
-        catalogue=catalogue.load(),
+        catalogue=work.levels(),
         summarize=SUMMARIZE,
         attempt=order[1],
         trouble=trouble,

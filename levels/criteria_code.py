@@ -76,6 +76,8 @@ def trees(subject: Subject) -> Answer:
         tree = states.get(name)
         if tree is None or tree.commit is None:
             return Answer(met=Met.UNVERIFIED, found=f"no state of {name}", source="evidence.trees")
+        if subject.local and tree.expected is None:
+            continue
         if commit is not None and tree.commit != commit:
             return Answer(met=Met.UNMET, found=f"{name} at {tree.commit}, not {commit}", source="evidence.trees")
         if tree.dirty or tree.dirty_count:

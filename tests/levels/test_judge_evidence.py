@@ -170,6 +170,16 @@ def test_a_wrong_fact_takes_the_pass_away(
     assert verdict.attribution is not None
 
 
+@SUITES
+def test_a_person_may_run_a_tree_as_it_is(suite: Suite) -> None:
+    found = tree(evidence(leg(suite)), "bridge", expected=None, dirty=(" M a.py",), dirty_count=1)
+    verdict = judge(suite, found)
+    assert verdict.outcome is Outcome.PASS
+    assert any("not publishable" in text for text in verdict.limitations)
+    in_ci = judge(suite, changed(found, plan="0123456789ab"), expected_plan="0123456789ab")
+    assert (in_ci.outcome, in_ci.boundary) == (Outcome.BLOCKED, Boundary.BRIDGE_IMPORT)
+
+
 LOGS: list[tuple[str, Suite, Callable[[str], str], str, Outcome, Boundary]] = [
     (
         "vanilla",
