@@ -119,6 +119,9 @@ def judge_leg(
         decision = stopped(evidence.stop)
     elif decision.outcome is Outcome.PASS and not evidence.complete:
         decision = refused("the evidence was not closed: the runner was ended before its last step")
+    elif evidence.stop is not None and decision.boundary is evidence.stop.boundary:
+        # The runner saw more than the criterion knows: the package to install, the folder to fill.
+        decision.remedy = evidence.stop.next_step
     return assemble(subject, answers, decision, limits)
 
 

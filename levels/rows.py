@@ -63,9 +63,7 @@ def _row(
     return DeliverableResult(id=kind, name=name, status=status, detail=_detail(kind, own, subject, status, variants))
 
 
-def _status(
-    kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome
-) -> Status:
+def _status(kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome) -> Status:
     unmet = [item.unmet for item, answer in own if answer.met is Met.UNMET]
     if kind is Deliverable.BRIDGE_CHECKS and not unmet and any(answer.met is Met.UNVERIFIED for _, answer in own):
         return Status.SKIPPED
