@@ -14,7 +14,6 @@ from rich.text import Text
 from bot.rehearsal.act import NOT_REHEARSED, Step
 from bot.rehearsal.state import ACTIONS_LOGIN, CheckRun, Comment, Repository
 
-
 WIDTH: Final = 120
 """Columns where the output is no terminal."""
 FILES: Final = {
