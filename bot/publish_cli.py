@@ -14,7 +14,7 @@ from bot.view import Summarize
 from levels import summary
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.model import Outcome
-from levels.plan import Plan
+from levels.plan import Decision, Plan
 from levels.verdict import Verdict
 
 SUMMARIZE: Final[Summarize] = summary.render
@@ -109,6 +109,9 @@ def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: 
         if options.dry_run is None:
             _tell_crash(env, pace)
         raise
+    if plan.decision is not Decision.RUN:
+        print(f"report: {plan.decision.value}: nothing ran, and the receipt has said so", file=err)
+        return ExitCode.PASS
     verdict, trouble = _verdict(options.verdict, plan)
     order = work.order(plan, env)
     composed = reporting.compose(

@@ -182,12 +182,12 @@ def _caller(workspace: Workspace, told: Told) -> Path:
 
 
 def _machine(workspace: Workspace, api_url: str) -> str:
-    commit = shlex.quote(workspace.product_commit)
-    return (
-        f"export GITHUB_API_URL={shlex.quote(api_url)}\n"
-        f': "${{SELF_COMMIT:={commit}}}" "${{SELF_REPOSITORY:=NVIDIA-NeMo/bridge-e2e}}" "${{BRIDGE_E2E_COMMIT:={commit}}}"\n'
-        "export SELF_COMMIT SELF_REPOSITORY BRIDGE_E2E_COMMIT\n"
-    )
+    """What bash reads first. Only variables that a step has left empty are filled, as the server would have."""
+    commit = workspace.product_commit
+    values = {"SELF_COMMIT": commit, "SELF_REPOSITORY": "NVIDIA-NeMo/bridge-e2e", "BRIDGE_E2E_COMMIT": commit}
+    lines = [f"export GITHUB_API_URL={shlex.quote(api_url)}"]
+    lines += [f'export {name}="${{{name}:-{value}}}"' for name, value in values.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _environment(workspace: Workspace) -> dict[str, str]:

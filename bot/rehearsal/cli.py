@@ -71,8 +71,7 @@ def _rehearse(options: argparse.Namespace, console: Console) -> int:
     name, payload = event.recorded(options.event, options.event_name) if options.event else ("", {})
     full_name = str(payload["repository"]["full_name"]) if payload else event.REPOSITORY
     out = _out(options.out)
-    # Short: Ray's sockets lie below folders whose names grow from here.
-    root = Path(tempfile.mkdtemp(prefix="e2e-"))
+    root = Path(tempfile.mkdtemp(prefix="e2e-", dir=workspace.PARENT))
     started = time.monotonic()
     try:
         made = workspace.make(root, scenario, full_name)

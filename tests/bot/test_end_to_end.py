@@ -12,7 +12,7 @@ from bot.rehearsal.faults import Fault
 from levels.model import Attribution, Outcome
 from levels.plan import Plan
 from levels.verdict import Verdict
-from tests.bot.conftest import Opened, World, verdict_of
+from tests.bot.conftest import REPOSITORY, TOKEN, Opened, World, verdict_of
 
 BOT = "github-actions[bot]"
 
@@ -271,6 +271,36 @@ def test_an_ordinary_comment_whose_plan_could_not_be_made_is_left_alone(opened: 
         world.report("", "", code=2, GITHUB_EVENT_PATH=str(event), GITHUB_EVENT_NAME="issue_comment")
         assert ours(world, 1) == []
         assert world.checks(1) == []
+
+
+def test_a_merge_group_gets_its_check(opened: Opened) -> None:
+    with opened() as world:
+        for number, conclusion in ((1, "action_required"), (2, "success")):
+            pull = world.pull(number).pull
+            assert pull
+            event = payloads.merge_group(
+                world.state, world.repo, number, head_sha=pull.head_sha, base_sha=pull.base_sha
+            )
+            world.receive(world.planned(event, "merge_group"))
+            assert shown(world, number) == {"bridge-e2e": ("completed", conclusion)}
+
+
+def test_a_token_of_another_login_is_said(opened: Opened) -> None:
+    with opened() as world:
+        build.add_app(world.state, "our-app", name="Ours", owner="us")
+        build.grant(world.state, TOKEN, app="our-app", repository=REPOSITORY)
+        world.seen(1)
+        plan = world.planned(world.commented(1, f"/run-e2e sha={world.head(1)}"), "issue_comment")
+        assert "set BRIDGE_E2E_BOT_LOGIN (input bot-login) to our-app[bot]" in world.receive(plan, code=5)
+        assert len([run for run in world.checks(1) if run.app == "our-app"]) == 3
+
+
+def test_a_plan_that_runs_nothing_has_nothing_to_report(opened: Opened) -> None:
+    with opened() as world:
+        plan = run(world, 2)
+        before = shown(world, 2)
+        assert "nothing ran" in world.report(plan, "")
+        assert shown(world, 2) == before
 
 
 def test_dry_run_writes_files_and_asks_github_nothing(opened: Opened) -> None:

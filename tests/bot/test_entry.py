@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from bot.__main__ import main
+from bot.__main__ import guarded, main
 from bot.outputs import log_line, text_of
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +62,20 @@ def test_plan_of_a_repository_is_the_other_plan() -> None:
     done = start("plan", "--repo", "x")
     assert done.returncode == 2
     assert "--base" in done.stderr
+
+
+def crash(_: object) -> int:
+    message = "a bug"
+    raise ZeroDivisionError(message)
+
+
+def interrupt(_: object) -> int:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(("run", "code"), [(crash, 70), (interrupt, 130), (lambda _: 3, 3)])
+def test_how_a_command_ends(run: Any, code: int) -> None:  # noqa: ANN401 - a function
+    assert guarded([], run) == code
 
 
 def test_an_ignored_event_needs_no_token(tmp_path: Path) -> None:
