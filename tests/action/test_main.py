@@ -272,3 +272,11 @@ def test_help_is_there() -> None:
         )
         assert "--site" in done.stdout
     assert os.environ["PATH"]
+
+
+@pytest.mark.parametrize(
+    ("more", "applied"), [((), True), (("--no-workarounds",), False)], ids=["declared", "unpatched"]
+)
+def test_workarounds_can_be_left_out(more: tuple[str, ...], applied: bool, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: FBT001 - a table
+    assert main(["run", "--suite", "verl", "--level", "0", "--dry-run", *more]) == 0
+    assert ("verl-fsdp-adapter-function" in capsys.readouterr().out) is applied
