@@ -1,6 +1,7 @@
 """The run itself: each phase of the leg through the site's launcher. What its exit code means never belongs here."""
 
 import shutil
+import time
 from pathlib import Path
 
 import msgspec
@@ -37,7 +38,8 @@ def run_phases(job: Job, recorder: Recorder) -> None:
 def _phase(job: Job, recorder: Recorder, trees: Trees, phase: Phase) -> PhaseRun:
     launcher = LAUNCHERS[job.site.launcher]
     for stale in phase.remove_before:
-        remove_inside(trees.suite, stale)
+        keep = job.work / "set-aside" / phase.id if job.in_place and trees.suite == job.in_place.suite else None
+        remove_inside(trees.suite, stale, keep=keep)
     request = launcher.request(job, trees, phase)
     before = recorder.evidence.phases
     started = _started(phase, request)
@@ -79,8 +81,13 @@ def _how(phase: Phase, ended: Ended) -> str:
     return f"bridge-e2e: {phase.id}: {how}{more} after {ended.seconds:.0f} s{left}"
 
 
-def remove_inside(root: Path, name: str) -> None:
+def remove_inside(root: Path, name: str, *, keep: Path | None = None) -> None:
     """`root/name` is gone. A link is removed itself; nothing outside `root` is touched.
+
+    Args:
+        root: the suite's tree.
+        name: relative to it.
+        keep: where a person's own output is moved to; without it the output is removed.
 
     Raises:
         EnvironmentBlocked: when `name` leads out of `root`.
@@ -95,7 +102,12 @@ def remove_inside(root: Path, name: str) -> None:
             expected="a path inside the suite's tree",
             next_step="correct remove_before in the level's YAML",
         )
-    if path.is_dir() and not path.is_symlink():
+    if keep is not None and (path.exists() or path.is_symlink()):
+        target = keep / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, target.with_name(f"{target.name}-{time.time_ns()}"))
+        say(f"bridge-e2e: {path} was moved to {keep}")
+    elif path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)

@@ -55,7 +55,7 @@ def weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
     """Every mapped weight was found and copied."""
     launch = phase.last
     for kind, seen, allowed in (
-        ("not in the checkpoint", launch.missing, criterion.missing_allowed),
+        ("not mapped, or not in the checkpoint", launch.missing, criterion.missing_allowed),
         ("of another shape", launch.mismatched, criterion.mismatch_allowed),
     ):
         for name, note in seen.items():
@@ -126,7 +126,7 @@ def resumed(criterion: Resumed, subject: Subject) -> Answer:
     phase = next((item for item in subject.phases if item.id == criterion.phase), subject.phases[-1])
     launch = phase.last
     if launch.resumed_from is None:
-        note = launch.scratch_line or launch.progress
+        note = launch.scratch_line or launch.first_progress
         found = "training from scratch" if launch.scratch_line else "nothing shows a resume"
         return Answer(
             met=Met.UNMET, found=found, source=at(phase, note), lines=(note,) if note else (), log_name=phase.log_name

@@ -125,6 +125,8 @@ def _partial(subject: Subject) -> Decision | None:
     for phase in subject.phases:
         if phase.log is None or phase.log_problem:
             return refused(f"{phase.log_name}: {phase.log_problem or 'missing'}")
+        if phase.log.tail.size_bytes == 0:
+            return refused(f"{phase.log_name} is empty, although the wrapper ended with exit code {phase.exit_code}")
     return None
 
 
@@ -134,7 +136,7 @@ def _hidden(item: Criterion, answer: Answer, subject: Subject) -> bool:
 
 
 def _own_code(subject: Subject, item: Criterion, answer: Answer, knowledge: Knowledge) -> Decision | None:
-    """A failed import probe whose traceback ends in the checkout's own code is a Fail of the change."""
+    """What a failed import probe says by its traceback: the checkout's own code broke, or a package is missing."""
     if subject.evidence is None or not isinstance(item, ImportPath) or answer.log_name is not None:
         return None
 
@@ -143,6 +145,9 @@ def _own_code(subject: Subject, item: Criterion, answer: Answer, knowledge: Know
             cause = import_error(probe.error, knowledge, subject.bridge_root)
             if cause is not None and cause.outcome is Outcome.FAIL:
                 return _from_cause(cause, Outcome.FAIL, f"probe {probe.process.value}", f"importing {probe.module}")
+            asked = (probe.process, probe.module) == (item.process, item.module)
+            if cause is not None and asked and cause.boundary is Boundary.DEPENDENCY:
+                return _from_cause(cause, Outcome.BLOCKED, f"probe {probe.process.value}", f"importing {probe.module}")
     return None
 
 

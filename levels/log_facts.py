@@ -20,6 +20,8 @@ _ADAPTERS: Final = re2.compile(r"^\s*Adapter parameters: +([\d,]{1,24})")
 _IMPORT_BAR: Final = re2.compile(r"^\W*(?:2K)?Loading from .*\((\d{1,9})/(\d{1,9})\) (\w+)")
 _MISSING_ONE: Final = re2.compile(r"Can't find (\S+) in hf_keys")
 _MISSING_LIST: Final = re2.compile(r"Can't find the following HF parameters in hf_keys: \[(.*)\]")
+_UNMAPPED: Final = re2.compile(r"No mapping found for megatron_param: ([A-Za-z0-9_.]+)")
+"""Source: NVIDIA-NeMo/Megatron-Bridge: src/megatron/bridge/models/conversion/model_bridge.py@067f987d."""
 _MISMATCH: Final = re2.compile(r"Shape mismatch for megatron param (\S+) allowed by whitelist")
 _RESUMING: Final = re2.compile(
     r"Resuming from \S+?(?:, setting global step to (\d{1,9}))?$|^Setting global step to (\d{1,9})"
@@ -49,7 +51,7 @@ def add_facts(launch: Launch, line: Line, text: str, suite: Suite) -> None:
         done = (int(match[1]), int(match[2]))
         if launch.imported is None or done[0] / max(done[1], 1) < launch.imported[0] / max(launch.imported[1], 1):
             launch.imported, launch.import_line = done, note(line)
-    elif "hf_keys" in text:
+    elif "hf_keys" in text or "No mapping found" in text:
         _missing(launch, line, text)
     elif "allowed by whitelist" in text and (match := _MISMATCH.search(text)):
         launch.mismatched.setdefault(match[1], note(line))
@@ -60,7 +62,7 @@ def add_facts(launch: Launch, line: Line, text: str, suite: Suite) -> None:
 def _missing(launch: Launch, line: Line, text: str) -> None:
     if match := _MISSING_LIST.search(text):
         names = [part.strip(" '\"") for part in match[1].split(",")]
-    elif match := _MISSING_ONE.search(text):
+    elif match := _MISSING_ONE.search(text) or _UNMAPPED.search(text):
         names = [match[1]]
     else:
         return
@@ -73,6 +75,7 @@ def _verl(launch: Launch, line: Line, text: str) -> None:
     if text.startswith("Training Progress:"):
         if match := _BAR.match(text):
             launch.progress = note(line)
+            launch.first_progress = launch.first_progress or launch.progress
             _progress(launch, line, int(match[1]), int(match[2]))
     elif text.startswith("step:"):
         if match := _STEP_LINE.match(text):
@@ -92,6 +95,7 @@ def _nemo_rl(launch: Launch, line: Line, text: str) -> None:  # noqa: C901 - one
     if "= Step " in text and (match := _BANNER.search(text)):
         launch.started, launch.total = int(match[1]), int(match[2])
         launch.progress = note(line)
+        launch.first_progress = launch.first_progress or launch.progress
         if launch.first_step is None:
             launch.first_step = launch.started - 1
     elif text.startswith("📊 Training Results") and launch.started is not None:

@@ -70,7 +70,9 @@ def pins() -> str:
 
 def exit_codes() -> str:
     """The table of exit codes."""
-    return "\n".join(["| code | meaning |", "|---|---|", *(f"| {code.value} | {MEANINGS[code]} |" for code in ExitCode)])
+    return "\n".join(
+        ["| code | meaning |", "|---|---|", *(f"| {code.value} | {MEANINGS[code]} |" for code in ExitCode)]
+    )
 
 
 def caller() -> str:

@@ -10,6 +10,23 @@ import sys
 import traceback
 from pathlib import Path
 
+MAX_TRACEBACK = 2900
+HEAD = "Traceback (most recent call last):\n"
+
+
+def told(error: BaseException) -> str:
+    """The traceback in whole lines with its head, without the import system's frames, which crowd out the others."""
+    report = traceback.TracebackException.from_exception(error)
+    link = report
+    while link is not None:
+        frames = [frame for frame in link.stack if not frame.filename.startswith("<frozen ")]
+        link.stack = traceback.StackSummary.from_list(frames)
+        link = link.__cause__ or link.__context__
+    text = "".join(report.format())
+    if len(text) <= MAX_TRACEBACK:
+        return text
+    return HEAD + text[-MAX_TRACEBACK:].partition("\n")[2]
+
 
 def look(name: str) -> dict:
     """What importing `name` gives. The import itself runs untrusted code, hence BaseException."""
@@ -23,8 +40,7 @@ def look(name: str) -> dict:
         last = [frame for frame in frames if not frame.filename.startswith("<frozen ")]
         if last and (raised_in is None or raised_in.startswith("<frozen ")):
             raised_in = last[-1].filename
-        tail = "".join(traceback.format_exception(type(error), error, error.__traceback__))[-3000:]
-        found["error"] = f"{type(error).__name__}: {error}"[:800] + "\n" + tail
+        found["error"] = f"{type(error).__name__}: {error}"[:800] + "\n" + told(error)
         found["raised_in"] = os.path.realpath(raised_in) if raised_in and raised_in != __file__ else None
         return found
     path = getattr(module, "__file__", None)

@@ -62,7 +62,7 @@ def listens(told: Told) -> bool:
 
 
 def run(workspace: Workspace, told: Told, api_url: str, log: Path, say: Callable[[Step], None]) -> Ran:
-    """act's outcome. Every line of its log goes to `log`.
+    """Act's outcome. Every line of its log goes to `log`.
 
     Raises:
         UsageError: when act is not installed.
@@ -91,7 +91,9 @@ def run(workspace: Workspace, told: Told, api_url: str, log: Path, say: Callable
     return ran
 
 
-def _follow(process: subprocess.Popen[bytes], write: Callable[[bytes], int], ran: Ran, say: Callable[[Step], None]) -> None:
+def _follow(
+    process: subprocess.Popen[bytes], write: Callable[[bytes], int], ran: Ran, say: Callable[[Step], None]
+) -> None:
     for line in process.stdout or ():
         write(line)
         for step in _read(line, ran):
@@ -100,7 +102,7 @@ def _follow(process: subprocess.Popen[bytes], write: Callable[[bytes], int], ran
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """act gets a chance to end its jobs' programs; then its whole session goes."""
+    """Act gets a chance to end its jobs' programs; then its whole session goes."""
     for number, patience in ((signal.SIGINT, 10.0), (signal.SIGKILL, 5.0)):
         if process.poll() is not None:
             break
@@ -165,7 +167,8 @@ def _argv(workspace: Workspace, told: Told, event: Path, before_bash: Path, stan
 def _used(workflow: Path, part: str) -> str:
     """The `owner/name@ref` of the action or workflow in `workflow` whose address has `part` in it."""
     text = (OURS / workflow).read_text(encoding="utf-8")
-    (found,) = {line.split()[line.split().index("uses:") + 1] for line in text.splitlines() if "uses:" in line and part in line}
+    lines = (line.partition("uses: ")[2] for line in text.splitlines() if "uses: " in line and part in line)
+    (found,) = {line.split()[0] for line in lines}
     path, _, ref = found.partition("@")
     return "/".join(path.split("/")[:2]) + f"@{ref}"
 
@@ -179,12 +182,12 @@ def _caller(workspace: Workspace, told: Told) -> Path:
 
 
 def _machine(workspace: Workspace, api_url: str) -> str:
-    commit = shlex.quote(workspace.product_commit)
-    return (
-        f"export GITHUB_API_URL={shlex.quote(api_url)}\n"
-        f": \"${{SELF_COMMIT:={commit}}}\" \"${{SELF_REPOSITORY:=NVIDIA-NeMo/bridge-e2e}}\" \"${{BRIDGE_E2E_COMMIT:={commit}}}\"\n"
-        "export SELF_COMMIT SELF_REPOSITORY BRIDGE_E2E_COMMIT\n"
-    )
+    """What bash reads first. Only variables that a step has left empty are filled, as the server would have."""
+    commit = workspace.product_commit
+    values = {"SELF_COMMIT": commit, "SELF_REPOSITORY": "NVIDIA-NeMo/bridge-e2e", "BRIDGE_E2E_COMMIT": commit}
+    lines = [f"export GITHUB_API_URL={shlex.quote(api_url)}"]
+    lines += [f'export {name}="${{{name}:-{value}}}"' for name, value in values.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _environment(workspace: Workspace) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`rehearse`: a pull-request event through the real workflow files, on this machine. Parse, call, show, return a code."""
+"""`rehearse`: a pull-request event through the real workflow files, on this machine. No step of it stands here."""
 
 import argparse
 import shutil
@@ -13,6 +13,7 @@ from rich.console import Console
 
 from bot.rehearsal import act, event, scenarios, server, show, workspace
 from bot.rehearsal.leftovers import end_leftovers
+from bot.rehearsal.state import State
 from levels.documents import decode
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.model import Outcome, Suite
@@ -36,9 +37,9 @@ def main(argv: Sequence[str]) -> int:
     """The exit code of `rehearse`."""
     options = parser().parse_args(list(argv))
     try:
-        return _rehearse(options, Console(highlight=False))
+        return _rehearse(options, show.console())
     except E2EError as error:
-        print(f"rehearse: {error}", file=sys.stderr)
+        _complain(error)
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
@@ -70,8 +71,7 @@ def _rehearse(options: argparse.Namespace, console: Console) -> int:
     name, payload = event.recorded(options.event, options.event_name) if options.event else ("", {})
     full_name = str(payload["repository"]["full_name"]) if payload else event.REPOSITORY
     out = _out(options.out)
-    # Short: Ray's sockets lie below folders whose names grow from here.
-    root = Path(tempfile.mkdtemp(prefix="e2e-"))
+    root = Path(tempfile.mkdtemp(prefix="e2e-", dir=workspace.PARENT))
     started = time.monotonic()
     try:
         made = workspace.make(root, scenario, full_name)
@@ -87,14 +87,14 @@ def _rehearse(options: argparse.Namespace, console: Console) -> int:
         show.write(out, repo, told.number, made.repos.head)
         _keep(made, ran, out)
         code = _code(ran)
-        console.print(f"{time.monotonic() - started:.0f} s. Exit code {int(code)}. Comment, checks, plan, verdict, evidence and act's log: {out}", soft_wrap=True)
+        show.files(console, out, code, seconds=time.monotonic() - started)
         return code
     finally:
         end_leftovers(root)
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _default(made: workspace.Workspace, options: argparse.Namespace) -> tuple[event.State, event.Told]:
+def _default(made: workspace.Workspace, options: argparse.Namespace) -> tuple[State, event.Told]:
     state, repo, issue = event.github(made.repos)
     if options.suite is None and options.level is None:
         return state, event.label(state, repo, issue)
@@ -131,5 +131,9 @@ def _code(ran: act.Ran) -> ExitCode:
             return ExitCode.REFUSED if plan.decision in REFUSALS else ExitCode.PASS
         return CODES[decode(ran.outputs.get("verdict", ""), Verdict, what="the judge job's output").outcome]
     except DocumentError as error:
-        print(f"rehearse: {error}", file=sys.stderr)
+        _complain(error)
         return ExitCode.BUG
+
+
+def _complain(error: E2EError) -> None:
+    sys.stderr.write(f"rehearse: {error}\n")

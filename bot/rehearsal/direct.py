@@ -1,4 +1,4 @@
-"""Legs of a workspace without workflow and without GitHub: the runner alone, for breadth. Verdicts never belong here."""
+"""Legs of a workspace by the runner alone, without workflow and GitHub, for breadth. Verdicts never belong here."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Virtual environments without installing anything: the suite's "image" and our own. What runs in them never belongs here."""
+"""Virtual environments without an installation: the suite's "image" and our own. What runs there never belongs here."""
 
 import hashlib
 import shutil
@@ -28,7 +28,7 @@ def image(at: Path, edits: Iterable[Edit]) -> Path:
 
 
 def product(tree: Path) -> Path:
-    """Our own interpreter beside the tree `tree`, importing the zones from `tree` and the libraries from this machine."""
+    """Our own interpreter in `tree`: the zones are imported from there, the libraries from this machine."""
     python = _environment(tree / ".venv")
     packages = _site_packages(tree / ".venv")
     # A relative line: jobs run in copies of the tree.

@@ -102,8 +102,8 @@ def _bridge(path: Path, edits: tuple[Edit, ...], caller: str, mcore: str) -> tup
 
 
 def copy_miniature(name: str, to: Path) -> None:
-    """The miniature tree `name`, writable, at `to`."""
-    with as_file(files("bot.rehearsal") / "miniatures" / name) as source:
+    """The miniature tree `name`, or a folder `name/...` of one, writable, at `to`."""
+    with as_file(files("bot.rehearsal").joinpath("miniatures", *name.split("/"))) as source:
         shutil.copytree(source, to, ignore=shutil.ignore_patterns("__pycache__"))
 
 
@@ -116,8 +116,12 @@ def apply(root: Path, edits: Iterable[Edit]) -> None:
     """
     for edit in edits:
         path = root / edit.file
-        if edit.delete:
+        if edit.delete and path.is_dir():
+            shutil.rmtree(path)
+        elif edit.delete:
             path.unlink()
+        elif edit.copy is not None:
+            copy_miniature(edit.copy, path)
         elif edit.text is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(edit.text.encode())

@@ -15,13 +15,15 @@ Tree = Literal["pull-request", "base", "mcore", "verl", "nemo-rl", "image"]
 
 
 class Edit(Record, frozen=True, kw_only=True):
-    """One change of one file: `old` (which must be there once) becomes `new`, or the file becomes `text`, or it goes."""
+    """One change of one file: `old`, which must be there, becomes `new`; or it becomes `text` or a copy; or it goes."""
 
     tree: Tree
     file: str
     old: str | None = None
     new: str = ""
     text: str | None = None
+    copy: str | None = None
+    """A folder of the miniatures that is put at `file`."""
     delete: bool = False
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from rich.console import Console
@@ -12,6 +13,23 @@ from rich.text import Text
 
 from bot.rehearsal.act import NOT_REHEARSED, Step
 from bot.rehearsal.state import ACTIONS_LOGIN, CheckRun, Comment, Repository
+
+WIDTH: Final = 120
+"""Columns where the output is no terminal."""
+FILES: Final = {
+    "comment.md": "the bot's comments",
+    "checks.json": "the check runs",
+    "plan.json": "the Plan, as the plan job wrote it",
+    "verdict.json": "the Verdict, as the judge job wrote it",
+    "evidence": "one folder for each leg: evidence.json, logs, metrics",
+    "act.jsonl": "everything that act and the jobs said",
+}
+
+
+def console() -> Console:
+    """Standard output, wide enough for a comment's tables."""
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=WIDTH)
 
 
 def opening(console: Console, says: str) -> None:
@@ -53,6 +71,14 @@ def newest(runs: Iterable[CheckRun]) -> list[CheckRun]:
     for run in runs:
         found.setdefault(run.name, run)
     return sorted(found.values(), key=lambda run: run.name)
+
+
+def files(console: Console, out: Path, code: int, *, seconds: float) -> None:
+    """Where everything is, and how it ended."""
+    for name, says in FILES.items():
+        if (out / name).exists():
+            console.print(Text(f"{out / name}: {says}"), soft_wrap=True)
+    console.print(f"exit code {int(code)} after {seconds:.0f} s")
 
 
 def write(out: Path, repo: Repository, number: int | None, head: str) -> None:

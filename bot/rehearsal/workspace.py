@@ -20,8 +20,12 @@ OURS: Final = Path(__file__).parents[2]
 ZONES: Final = ("action", "bot", "levels")
 CALLER: Final = Path("examples/bridge-e2e.yml")
 WORKFLOW: Final = Path(".github/workflows/e2e.yml")
+TEMPORARY: Final = "t"
+"""Parent of the legs' TMPDIRs. Short: below it Ray makes socket paths of about 80 bytes, and 107 are allowed."""
+PARENT: Final = "/tmp"  # noqa: S108 - only the parent of folders that mkdtemp makes
 BRIDGE: Final = "https://github.com/NVIDIA-NeMo/Megatron-Bridge.git"
-_IGNORED: Final = shutil.ignore_patterns("__pycache__", "miniatures", "*.pyc")
+_IGNORED: Final = shutil.ignore_patterns("__pycache__", "rehearsal", "*.pyc")
+"""No job needs the rehearsal itself, and no job shall be able to read which scenario it is in."""
 
 
 class Workspace(Record, frozen=True, kw_only=True):
@@ -54,7 +58,7 @@ def make(root: Path, scenario: Scenario, full_name: str = "NVIDIA-NeMo/Megatron-
     models.make(store, "Qwen/Qwen2.5-0.5B")
     reward = models.make(store, "reward/tiny")
     product = _product(root / "product", made)
-    folders = {name: root / name for name in ("artifacts", "actions", "home", "scratch")}
+    folders = {name: root / name for name in ("artifacts", "actions", "home", "scratch", TEMPORARY)}
     for folder in folders.values():
         folder.mkdir()
     site = root / "site.yaml"
@@ -151,6 +155,7 @@ def _site(
         "model_stores": [str(store)],
         "reward_model": str(reward),
         "scratch": str(scratch),
+        "tmp": str(scratch.parent / TEMPORARY),
         "mirrors": {url: str(path) for url, path in mirrors.items()},
         "path": [str(python.parent), *_git_folder()],
     }

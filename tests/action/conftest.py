@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from action.context import InPlace
-from tests.action.miniature import WRAPPER, World, commit, git, repository
+from tests.action.miniature import SHORT, WRAPPER, World, commit, git, repository
 
 GITMODULES = """[submodule "x"]
 \tpath = 3rdparty/Megatron-LM
@@ -33,6 +34,13 @@ def world(tmp_path: Path) -> World:
     suite = repository(tmp_path / "up" / "suite", {"run.sh": WRAPPER, "pkg/adapter.py": "OLD = 1\nOLD = 1\n"})
     up = tmp_path / "up"
     return World(tmp_path, up / "bridge", up / "mcore", up / "suite", bridge, mcore, suite)
+
+
+@pytest.fixture
+def short_tmp() -> Iterator[str]:
+    """A parent for TMPDIR whose path is short enough for Ray's sockets."""
+    with tempfile.TemporaryDirectory(prefix="t", dir=SHORT) as path:
+        yield path
 
 
 @pytest.fixture

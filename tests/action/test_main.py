@@ -22,7 +22,7 @@ from levels.documents import decode, encode
 from levels.evidence import Evidence
 from levels.model import Phase, Suite
 from levels.plan import Decision, Leg, Plan, Selection
-from tests.action.miniature import SHORT, World
+from tests.action.miniature import World
 
 ROOT = Path(runner.__file__).parents[1]
 SLEEPER = "echo started; (setsid sleep 600 & echo $! > $HOME/../daemon); sleep 600 & echo $! > $HOME/../child; wait"
@@ -160,9 +160,8 @@ def test_a_time_limit_is_recorded(world: World) -> None:
 
 
 @pytest.mark.ray
-def test_a_whole_leg_with_real_ray(world: World, ray_python: str) -> None:
-    setup = Setup(world, world.leg(), python=ray_python, bridge_python=sys.executable, tmp=SHORT, probe_seconds=120)
-    before = {process.pid for process in psutil.process_iter()}
+def test_a_whole_leg_with_real_ray(world: World, ray_python: str, short_tmp: str) -> None:
+    setup = Setup(world, world.leg(), python=ray_python, bridge_python=sys.executable, tmp=short_tmp, probe_seconds=120)
     done = setup.run("run")
     assert done.returncode == 0, done.stdout + done.stderr
     evidence = setup.evidence
@@ -173,8 +172,14 @@ def test_a_whole_leg_with_real_ray(world: World, ray_python: str) -> None:
     assert evidence.bridge_checks is not None
     assert evidence.bridge_checks.passed == 1
     assert evidence.phases[0].exit_code == 0
-    carriers = [p for p in psutil.process_iter() if p.pid not in before and "raylet" in p.name()]
-    assert carriers == []
+    assert not [process for process in psutil.process_iter() if short_tmp in _command(process)]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def test_a_leg_that_stops_ends_with_three(world: World) -> None:

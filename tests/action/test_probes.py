@@ -1,6 +1,7 @@
 """Probe scripts in real interpreters, and what stops a leg."""
 
 import json
+import signal
 import subprocess
 import sys
 import textwrap
@@ -8,18 +9,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
+import psutil
 import pytest
 
-from action import probes
+from action import leftovers, probes
 from action.checkout import checkout
 from action.context import Job
+from action.phases import run_phases
 from action.probes import MODULES, boundary_of, check, imports_of, probe
 from action.store import open_recorder
 from levels.errors import EnvironmentBlocked
 from levels.evidence import Evidence, Import, Roots
-from levels.model import Boundary, Process
+from levels.model import Boundary, Phase, Process
 from levels.plan import Leg
-from tests.action.miniature import SHORT, World
+from tests.action.miniature import World
 
 
 def probed(job: Job) -> tuple[Evidence, EnvironmentBlocked | None]:
@@ -229,9 +232,9 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def other_cluster(ray_python: str, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def other_cluster(ray_python: str, short_tmp: str) -> Iterator[subprocess.Popen[str]]:
     """An unrelated Ray of somebody else, with state that a restart would lose."""
-    short = Path(SHORT) / f"o{tmp_path.stat().st_ino}"  # socket paths must stay below 107 bytes
+    short = Path(short_tmp) / "other"
     process = subprocess.Popen(
         [ray_python, "-c", CLUSTER, str(short)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -240,14 +243,13 @@ def other_cluster(ray_python: str, tmp_path: Path) -> Iterator[subprocess.Popen[
     assert any(line.startswith("ready 1") for line in lines)
     yield process
     process.communicate(timeout=60)
-    subprocess.run(["rm", "-rf", str(short)], check=True)
 
 
 @pytest.mark.ray
 def test_a_real_ray_worker_imports_from_the_checkout_and_the_other_cluster_survives(
-    world: World, ray_python: str, other_cluster: subprocess.Popen[str]
+    world: World, ray_python: str, short_tmp: str, other_cluster: subprocess.Popen[str]
 ) -> None:
-    job = world.job(python=ray_python, tmp=SHORT, probe_seconds=120)
+    job = world.job(python=ray_python, tmp=short_tmp, probe_seconds=120)
     evidence, error = probed(job)
     assert error is None
     found = by_kind(evidence, Process.RAY_WORKER)
@@ -255,16 +257,63 @@ def test_a_real_ray_worker_imports_from_the_checkout_and_the_other_cluster_survi
         (job.planned_trees.bridge / "src/megatron/bridge/__init__.py").resolve()
     )
     assert found["megatron.core"].file == str((job.planned_trees.mcore / "megatron/core/__init__.py").resolve())
-    assert other_cluster.poll() is None
-    assert other_cluster.stdin is not None
-    assert other_cluster.stdout is not None
-    other_cluster.stdin.write("again\n")
-    other_cluster.stdin.flush()
-    assert next(line for line in other_cluster.stdout if line.startswith("still")) == "still 2\n"
+    assert answers(other_cluster)
+
+
+JOINER = """
+import os, signal, ray
+ray.init(address="auto", num_cpus=1, include_dashboard=False, object_store_memory=100 * 1024**2)
+
+@ray.remote
+def shown():
+    return "BRIDGE_E2E_LEG=" in open("/proc/self/environ").read()
+
+print("session", ray._private.worker._global_node.get_session_dir_path(), flush=True)
+print("token shown by a worker:", ray.get(shown.remote()), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 @pytest.mark.ray
-def test_a_worker_that_gets_another_path_stops_the_leg(world: World, ray_python: str, tmp_path: Path) -> None:
+def test_a_wrapper_that_joins_any_ray_gets_its_own_and_all_of_it_is_ended(
+    world: World, ray_python: str, short_tmp: str, other_cluster: subprocess.Popen[str]
+) -> None:
+    """As NeMo-RL does: `address="auto"` joins whatever runs on the machine. The driver then dies without a word."""
+    phase = Phase(id="train", command=("python3", "-c", JOINER), steps=1, minutes=5)
+    job = world.job(world.leg(phases=(phase,)), python=ray_python, tmp=short_tmp)
+    recorder = open_recorder(job, write=print)
+    checkout(job, recorder)
+    run_phases(job, recorder)
+    (run,) = recorder.evidence.phases
+    log = (job.bundle / "run-train.log").read_text()
+    assert run.signal == signal.SIGKILL, log
+    assert f"session {job.tmp}/" in log
+    assert "token shown by a worker: True" in log
+    assert leftovers.find(job.token, 0.0, None) == []
+    assert not [process for process in psutil.process_iter() if str(job.tmp) in _command(process)]
+    assert answers(other_cluster)
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+def answers(cluster: subprocess.Popen[str]) -> bool:
+    """True while the other cluster still has its state."""
+    if cluster.poll() is not None or cluster.stdin is None or cluster.stdout is None:
+        return False
+    cluster.stdin.write("again\n")
+    cluster.stdin.flush()
+    return next(line for line in cluster.stdout if line.startswith("still")) == "still 2\n"
+
+
+@pytest.mark.ray
+def test_a_worker_that_gets_another_path_stops_the_leg(
+    world: World, ray_python: str, short_tmp: str, tmp_path: Path
+) -> None:
     """Driver right, worker wrong: what an override hands to Ray's runtime environment is what counts."""
     other = tmp_path / "wheel"
     for package in ("bridge", "core"):
@@ -272,7 +321,7 @@ def test_a_worker_that_gets_another_path_stops_the_leg(world: World, ray_python:
         (other / "megatron" / package / "__init__.py").write_text("")
     override = f"++ray_kwargs.ray_init.runtime_env.env_vars.PYTHONPATH={other}"
     phase = msgspec.structs.replace(world.leg().phases[0], overrides=(override,))
-    evidence, error = probed(world.job(world.leg(phases=(phase,)), python=ray_python, tmp=SHORT, probe_seconds=120))
+    evidence, error = probed(world.job(world.leg(phases=(phase,)), python=ray_python, tmp=short_tmp, probe_seconds=120))
     assert by_kind(evidence, Process.DRIVER)["megatron.bridge"].error is None
     assert error is not None
     assert error.boundary is Boundary.BRIDGE_IMPORT

@@ -10,7 +10,7 @@ import pytest
 from action.checkout import checkout
 from action.checks import checks, counts_of
 from action.collect import collect, file_ref, take_metrics
-from action.context import Job, trees_of
+from action.context import InPlace, Job, trees_of
 from action.phases import remove_inside, run_phases
 from action.prepare import prepare
 from action.provenance import gpus_of, parse_gpus, shown_env
@@ -229,6 +229,17 @@ def test_stale_output_outside_the_suite_is_never_removed(tmp_path: Path, name: s
     with pytest.raises(EnvironmentBlocked, match="leads out"):
         remove_inside(root, name)
     assert (tmp_path / "victim").is_dir()
+
+
+def test_a_persons_own_output_is_moved_aside_not_removed(world: World, in_place: InPlace) -> None:
+    (in_place.suite / "checkpoints").mkdir()
+    (in_place.suite / "checkpoints/weights").write_text("precious")
+    job = world.job(world.leg(phases=(phase("ls", remove_before=("checkpoints",)),)), in_place=in_place)
+    recorder = ready(job)
+    run_phases(job, recorder)
+    assert "checkpoints" not in (job.bundle / "run-train.log").read_text()
+    (kept,) = (job.work / "set-aside").rglob("weights")
+    assert kept.read_text() == "precious"
 
 
 def test_a_stale_link_is_removed_itself(tmp_path: Path) -> None:

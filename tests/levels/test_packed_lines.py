@@ -7,14 +7,16 @@ import pytest
 
 from levels import documents
 from levels.errors import DocumentError
-from levels.plan import Decision, Plan, Reason, Choice, Selection
 from levels.model import Suite
+from levels.plan import Choice, Decision, Plan, Reason, Selection
 
 MAX_ARG_STRLEN = 131_072
 
 
 def plan_of(sentences: int) -> Plan:
-    reasons = tuple(Reason(rule=f"rule-{n}", path=f"src/file{n}.py", sentence=f"sentence {n * n}") for n in range(sentences))
+    reasons = tuple(
+        Reason(rule=f"rule-{n}", path=f"src/file{n}.py", sentence=f"sentence {n * n}") for n in range(sentences)
+    )
     choice = Choice(suite=Suite.VERL, level=0, title="t", reasons=reasons, gpus=1, minutes=1)
     return Plan(
         decision=Decision.NOT_ASKED,
@@ -32,7 +34,7 @@ def plan_of(sentences: int) -> Plan:
 @pytest.mark.parametrize(
     ("sentences", "packed"), [pytest.param(1, False, id="short"), pytest.param(5_000, True, id="long")]
 )
-def test_a_line_fits_into_a_variable_and_comes_back(sentences: int, packed: bool) -> None:
+def test_a_line_fits_into_a_variable_and_comes_back(sentences: int, *, packed: bool) -> None:
     plan = plan_of(sentences)
     line = documents.encode_line(plan)
     assert line.startswith("zlib:") == packed

@@ -22,7 +22,9 @@ def load(path, overrides):
         name, _, value = override.partition("=")
         key = name.lstrip("+")
         if key not in config and not name.startswith("+"):
-            sys.exit(f"omegaconf.errors.ConfigAttributeError: Key '{key.rpartition('.')[2]}' is not in struct\n    full_key: {key}")
+            sys.exit(
+                f"omegaconf.errors.ConfigAttributeError: Key '{key.rpartition('.')[2]}' is not in struct\n    full_key: {key}"
+            )
         config[key] = parse_value(value)
     return config
 

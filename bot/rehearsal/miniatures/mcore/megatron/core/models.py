@@ -8,7 +8,9 @@ class GPTModel:
         self.config = config
         self.adapters = {}
         noise = random.Random(1)
-        self.parameters = {name: [noise.uniform(-1, 1) for _ in range(size)] for name, size in self._shapes(vocab_size, value_head)}
+        self.parameters = {
+            name: [noise.uniform(-1, 1) for _ in range(size)] for name, size in self._shapes(vocab_size, value_head)
+        }
 
     def _shapes(self, vocab_size, value_head):
         hidden = self.config.hidden_size

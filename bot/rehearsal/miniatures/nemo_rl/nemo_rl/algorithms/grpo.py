@@ -24,7 +24,9 @@ def setup(config):
     """Generation workers, then policy workers (colocated: one after the other)."""
     print("\n▶ Setting up data...\n  ✓ Training dataset loaded with 60 samples.\n")
     print("▶ Setting up compute cluster...\n  ✓ Ray cluster for policy initialized with 1 nodes\n")
-    print("▶ Setting up model and training...\n  ⚙️  Using sequential worker initialization (colocated mode)", flush=True)
+    print(
+        "▶ Setting up model and training...\n  ⚙️  Using sequential worker initialization (colocated mode)", flush=True
+    )
     generation = start("vllm_policy", VllmGenerationWorker, config["policy.model_name"])
     kind = MegatronPolicyWorker if config["policy.megatron_cfg.enabled"] else DTensorPolicyWorkerV2
     policy = start("lm_policy", kind, config)

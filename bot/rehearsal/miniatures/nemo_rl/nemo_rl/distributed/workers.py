@@ -25,7 +25,10 @@ class VllmGenerationWorker:
 
     def __init__(self, model):
         print(f"INFO 11-30 20:22:39 [core.py:114] Initializing a V1 LLM engine (v0.24.0) with config: model='{model}'")
-        print("INFO 11-30 20:22:51 [core.py:344] init engine (profile, create kv cache, warmup model) took 8.09 s", flush=True)
+        print(
+            "INFO 11-30 20:22:51 [core.py:344] init engine (profile, create kv cache, warmup model) took 8.09 s",
+            flush=True,
+        )
         self.weights = {}
 
     def ready(self):

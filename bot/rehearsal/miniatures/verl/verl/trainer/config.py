@@ -74,3 +74,15 @@ def load(argv):
             refuse(f"Could not append to config. An item is already at '{name}'.", argv)
         config[name] = parse_value(value)
     return config
+
+
+def nested(config):
+    """The dotted keys as nested dictionaries, as Hydra holds them."""
+    tree = {}
+    for key, value in config.items():
+        *parents, leaf = key.split(".")
+        node = tree
+        for parent in parents:
+            node = node.setdefault(parent, {})
+        node[leaf] = value
+    return tree

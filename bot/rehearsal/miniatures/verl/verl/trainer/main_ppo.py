@@ -2,12 +2,13 @@
 
 import datetime
 import os
+import pprint
 import sys
 import time
 
 import ray
 
-from verl.trainer.config import load
+from verl.trainer.config import load, nested
 from verl.workers.engine import MegatronEngine, setup_logging
 from verl.workers.rollout import correlation, token_probabilities
 
@@ -48,7 +49,9 @@ class vLLMHttpServer:
 
     def __init__(self, enforce_eager):
         if not enforce_eager:
-            print("Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%|██████████| 35/35 [00:03<00:00, 11.67it/s]")
+            print(
+                "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE): 100%|██████████| 35/35 [00:03<00:00, 11.67it/s]"
+            )
         self.weights = {}
 
     def update_weights(self, weights):
@@ -66,6 +69,7 @@ class TaskRunnerV1:
     def run(self, config):
         self.config = config
         self.total = config["trainer.total_training_steps"]
+        pprint.pprint(nested(config))
         self.load_data()
         log(f"Total training steps: {self.total}")
         self.workers = [WorkerDict.remote(config) for _ in range(WORKERS)]
@@ -151,7 +155,9 @@ def main(argv):
     print("[validate_config] All configuration checks passed successfully!")
     kwargs = ray_init_kwargs(config)
     print(f"ray init kwargs: {kwargs}", flush=True)
-    ray.init(include_dashboard=False, object_store_memory=80 * 1024**2, num_gpus=config["trainer.n_gpus_per_node"], **kwargs)
+    ray.init(
+        include_dashboard=False, object_store_memory=80 * 1024**2, num_gpus=config["trainer.n_gpus_per_node"], **kwargs
+    )
     try:
         ray.get(TaskRunnerV1.remote().run.remote(config))
     finally:

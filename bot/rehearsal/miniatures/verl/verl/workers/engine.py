@@ -23,14 +23,14 @@ class MegatronEngine:
 
     def initialize(self):
         """Every stage in the order of a run."""
-        if self.config["actor_rollout_ref.actor.megatron.vanilla_mbridge"]:
+        megatron = "actor_rollout_ref.actor.megatron."
+        if self.config[megatron + "vanilla_mbridge"] or not self.config[megatron + "use_mbridge"]:
             return self.initialize_vanilla()
         from megatron.bridge import AutoBridge
         from megatron.bridge.peft.lora import LoRA
         from megatron.core.distributed.distributed_data_parallel import DistributedDataParallel
         from megatron.core.optimizer import MegatronOptimizer
 
-        megatron = "actor_rollout_ref.actor.megatron."
         self.bridge = AutoBridge.from_hf_pretrained(self.config["actor_rollout_ref.model.path"])
         provider = self.bridge.to_megatron_provider()
         provider.tensor_model_parallel_size = self.config[megatron + "tensor_model_parallel_size"]

@@ -23,7 +23,8 @@ class Qwen2Bridge(MegatronModelBridge):
             AutoMapping("output_layer.weight", ("lm_head.weight",)),
             AutoMapping("decoder.final_layernorm.weight", ("model.norm.weight",)),
             AutoMapping(
-                "decoder.layers.*.self_attention.linear_qkv.layer_norm_weight", ("model.layers.*.input_layernorm.weight",)
+                "decoder.layers.*.self_attention.linear_qkv.layer_norm_weight",
+                ("model.layers.*.input_layernorm.weight",),
             ),
             AutoMapping(
                 "decoder.layers.*.self_attention.linear_qkv.weight",
