@@ -64,6 +64,9 @@ def _person(run: argparse.ArgumentParser) -> None:
     run.add_argument("--data", type=Path, metavar="DIR", help="folder that holds gsm8k/train.parquet and so on")
     run.add_argument("--python", metavar="PY", help="interpreter of the suite's environment")
     run.add_argument("--gpus", type=int, metavar="N")
+    run.add_argument(
+        "--no-workarounds", action="store_true", help="run the suite unpatched: is a declared workaround still needed?"
+    )
     run.add_argument("--no-judge", action="store_true", help="leave the evidence, print no summary")
 
 
@@ -122,6 +125,7 @@ def _own_job(args: argparse.Namespace, site: Site) -> Job:
         model=args.model,
         reward_model=args.reward_model,
         gpus=args.gpus,
+        workarounds=not args.no_workarounds,
         dry_run=args.dry_run,
     )
     return local.job_of(request, site, load())

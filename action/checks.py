@@ -11,9 +11,10 @@ from action import environment, process
 from action.collect import log_ref
 from action.context import Job, Trees, trees_of
 from action.echo import Echo, say
+from action.failures import failures_of
 from action.process import Limits
 from action.store import Recorder, clean
-from levels.evidence import ChecksRun
+from levels.evidence import CheckFailure, ChecksRun
 
 LOG: Final = "bridge-checks.log"
 _LOG_BYTES: Final = 50_000_000
@@ -73,10 +74,19 @@ def _run(job: Job, trees: Trees, argv: tuple[str, ...]) -> ChecksRun:
         failed=counts.get("failed", 0),
         errors=counts.get("errors", 0),
         skipped=counts.get("skipped", 0),
+        failures=_failures(log),
     )
     if ended.timed_out:
         return msgspec.structs.replace(run, exit_code=None, errors=run.errors + 1)
     return run
+
+
+def _failures(log: Path) -> tuple[CheckFailure, ...]:
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        return tuple(
+            CheckFailure(test=clean(item.test), file=item.file and clean(item.file), error=clean(item.error))
+            for item in failures_of(lines)
+        )
 
 
 def _tail(log: Path) -> str:

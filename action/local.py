@@ -34,6 +34,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     model: Path | None = None
     reward_model: Path | None = None
     gpus: int | None = None
+    workarounds: bool = True
+    """False runs the suite unpatched, to see whether a declared workaround is still needed."""
     dry_run: bool = False
 
 
@@ -89,6 +91,8 @@ def _leg(request: Request, catalogue: Catalogue, bridge: Path, home: Path) -> Le
         variants={request.suite: request.variants},
         model=LegModel(name=str(request.model.absolute()), revision=None) if request.model else None,
     )
+    if not request.workarounds:
+        leg = msgspec.structs.replace(leg, workarounds=())
     return leg if request.gpus is None else with_gpus(leg, request.gpus)
 
 

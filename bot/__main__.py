@@ -2,7 +2,8 @@
 
 import importlib
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from levels.errors import ExitCode
@@ -48,5 +49,16 @@ def _of_an_event(arguments: Sequence[str]) -> bool:
     return not arguments or any(argument.partition("=")[0] in _OF_AN_EVENT for argument in arguments)
 
 
+def guarded(argv: Sequence[str], run: Callable[[Sequence[str]], int] = main) -> int:
+    """The exit code of `run`; Python's own code for a crash, 1, would read as a Fail."""
+    try:
+        return run(argv)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except Exception:  # noqa: BLE001 - the one place where a bug of ours becomes exit code 70
+        traceback.print_exc()
+        return ExitCode.BUG
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(guarded(sys.argv[1:]))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from bot.ports import Comment, Comments
+from levels.errors import GitHubError
 
 STICKY: Final = "<!-- bridge-e2e:sticky -->"
 _ORDER: Final = re.compile(r"<!-- bridge-e2e:run=(\d{1,20})\.(\d{1,6}) -->", re.ASCII)
@@ -38,9 +39,25 @@ class Thread:
 
     def _write(self, existing: Comment | None, body: str, marker: str) -> None:
         if existing is None:
-            self._comments.create(self._number, body, self._is(marker))
+            created = self._comments.create(self._number, body, self._is(marker))
+            self._check_login(created)
         elif existing.body.replace("\r\n", "\n").rstrip() != body.rstrip():
             self._comments.update(existing.id, body)
+
+    def _check_login(self, created: Comment) -> None:
+        """Under another login we would not know this comment, nor our own checks, again.
+
+        Raises:
+            GitHubError: when the token writes as somebody else than it was said to.
+
+        """
+        if created.author != self._login:
+            raise GitHubError(
+                doing=f"commenting on #{self._number}",
+                found=f"that the token comments as {created.author}",
+                expected=self._login,
+                next_step=f"set BRIDGE_E2E_BOT_LOGIN (input bot-login) to {created.author}",
+            )
 
     def _own(self, marker: str) -> Comment | None:
         if self._all is None:

@@ -1,9 +1,14 @@
 """A Plan as outputs of a workflow job, and lines that are safe in a workflow's log. Opens no file."""
 
-from levels.documents import MAX_BYTES, encode_line
+from typing import Final
+
+from levels.documents import MAX_BYTES, encode, encode_line
 from levels.errors import DocumentError
 from levels.matrix import matrix
 from levels.plan import Plan
+
+MAX_LINE: Final = 130_000
+"""Bytes of the Plan's line: the next job's shell gets it in a variable, for which Linux allows 131,072."""
 
 
 def of_plan(plan: Plan) -> dict[str, str]:
@@ -13,12 +18,12 @@ def of_plan(plan: Plan) -> dict[str, str]:
         DocumentError: when the Plan does not fit into a job output.
 
     """
-    line = encode_line(plan)
-    if len(line.encode()) > MAX_BYTES["plan"]:
+    line, raw = encode_line(plan), len(encode(plan))
+    if len(line) > MAX_LINE or raw > MAX_BYTES["plan"]:
         raise DocumentError(
             doing="writing the Plan",
-            found=f"{len(line.encode())} bytes",
-            expected=f"at most {MAX_BYTES['plan']} bytes, as a job output holds 1 MB",
+            found=f"{raw} bytes, {len(line)} when packed",
+            expected=f"at most {MAX_BYTES['plan']}, and {MAX_LINE} when packed",
             next_step="ask for fewer levels at once",
         )
     stages = {stage: matrix(plan.stage(stage)) for stage in ("smoke", "deep")}

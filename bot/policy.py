@@ -8,6 +8,7 @@ import msgspec
 
 from bot.roles import Role
 from levels.catalogue import parse
+from levels.errors import ConfigError
 from levels.model import Record, Suite
 
 Label = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
@@ -48,4 +49,14 @@ def load(path: Path | None = None) -> Policy:
     if path is None:
         text = (files("bot") / "policy.yaml").read_text(encoding="utf-8")
         return parse(text, Policy, path="bot/policy.yaml")
-    return parse(path.read_text(encoding="utf-8"), Policy, path=str(path))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            path=str(path),
+            key="",
+            found=str(error),
+            expected="a readable file in UTF-8",
+            next_step="correct BRIDGE_E2E_POLICY, or unset it",
+        ) from error
+    return parse(text, Policy, path=str(path))

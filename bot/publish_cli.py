@@ -11,10 +11,10 @@ from bot.github import Pace
 from bot.outputs import log_line
 from bot.settings import Settings
 from bot.view import Summarize
-from levels import catalogue, summary
+from levels import summary
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.model import Outcome
-from levels.plan import Plan
+from levels.plan import Decision, Plan
 from levels.verdict import Verdict
 
 SUMMARIZE: Final[Summarize] = summary.render
@@ -95,7 +95,7 @@ def _receive(path: Path, env: Settings, pace: Pace | None) -> int:
         plan,
         checks=api.checks,
         comments=api.comments,
-        catalogue=catalogue.load(),
+        catalogue=work.levels(),
         bot_login=env.bot_login,
         order=work.order(plan, env),
     )
@@ -109,12 +109,15 @@ def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: 
         if options.dry_run is None:
             _tell_crash(env, pace)
         raise
+    if plan.decision is not Decision.RUN:
+        print(f"report: {plan.decision.value}: nothing ran, and the receipt has said so", file=err)
+        return ExitCode.PASS
     verdict, trouble = _verdict(options.verdict, plan)
     order = work.order(plan, env)
     composed = reporting.compose(
         plan,
         verdict,
-        catalogue=catalogue.load(),
+        catalogue=work.levels(),
         summarize=SUMMARIZE,
         attempt=order[1],
         trouble=trouble,

@@ -126,8 +126,17 @@ def reply(plan: Plan, answer: Reply, catalogue: Catalogue) -> str:
         _render(f"reply-{part.template}", values=part.values, plan=plan, catalogue=catalogue, usage=usage())
         for part in apart(answer)
     ]
-    text = "\n---\n\n".join(parts)
-    return text if units(text) <= COMMENT_UNITS else parts[0]
+    shown = len(parts)
+    while shown > 1 and units(_joined(parts, shown)) > COMMENT_UNITS:
+        shown -= 1
+    return _joined(parts, shown)
+
+
+def _joined(parts: Sequence[str], shown: int) -> str:
+    """The first answers, and how many more there would be."""
+    rest = len(parts) - shown
+    more = [f"{rest} more answers do not fit into one comment; ask for them one by one.\n"] if rest else []
+    return "\n---\n\n".join([*parts[:shown], *more])
 
 
 def fitting(at: Callable[[Detail], str], budget: int, measure: Measure) -> str:

@@ -1,5 +1,6 @@
 """Settings and files to the parts that a command works with. What a command does never stands here."""
 
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +10,11 @@ from bot.events import Event, Ignored
 from bot.selecting import selector
 from bot.settings import Settings
 from levels import catalogue, rules
+from levels.catalogue import Catalogue
 from levels.documents import decode
 from levels.errors import UsageError
 from levels.plan import Plan
+from levels.rulebook import RuleSet
 
 MAX_FILE: Final = events.MAX_PAYLOAD_BYTES
 
@@ -81,13 +84,12 @@ def connect(env: Settings, pace: github.Pace | None = None) -> github.Api:
 
 def desk(env: Settings, api: github.Api, rights: policy.Policy) -> Desk:
     """What planning works with."""
-    levels = catalogue.load()
     return Desk(
         pulls=api.pulls,
         roles=api.roles,
         checks=api.checks,
-        catalogue=levels,
-        select=selector(levels, rules.load()),
+        catalogue=levels(),
+        select=selector(levels(), _rulebook()),
         policy=rights,
         repository=env.repository,
         clone_url=f"{env.server_url}/{env.repository}.git",
@@ -102,6 +104,17 @@ def desk(env: Settings, api: github.Api, rights: policy.Policy) -> Desk:
 def order(plan: Plan, env: Settings) -> tuple[int, int]:
     """Run id and attempt; a re-run of single jobs keeps the plan of an earlier attempt."""
     return env.run_id, max(plan.attempt, env.run_attempt)
+
+
+@cache
+def levels() -> Catalogue:
+    """The catalogue of our own commit; read once a process."""
+    return catalogue.load()
+
+
+@cache
+def _rulebook() -> RuleSet:
+    return rules.load()
 
 
 def rights(env: settings.Settings) -> policy.Policy:

@@ -24,30 +24,49 @@ from levels.verdict import LegVerdict, Verdict, flat
 SCHEMAS: Final = Path(__file__).parent / "schemas"
 CODES: Final = {Outcome.PASS: ExitCode.PASS, Outcome.FAIL: ExitCode.FAIL, Outcome.BLOCKED: ExitCode.BLOCKED}
 MAX_DOCUMENT_BYTES: Final = 4_000_000
-EXAMPLES: Final = """examples:
-  python -I -m levels judge --log run.log --suite verl --level 0 --exit-code 0 --bridge-checks assumed
-  python -I -m levels judge --evidence out/verl-0-lora-ddp --json -
-  python -I -m levels judge --plan plan.json --evidence-dir bundles --json verdict.json
+_OTHER_CODES: Final = "2 usage or configuration, 70 a bug of ours, 130 interrupted"
+EXAMPLES: Final = {
+    "judge": f"""examples:
+  bridge-e2e judge --log run.log --suite verl --level 0 --exit-code 0 --bridge-checks assumed
+  bridge-e2e judge --evidence out/verl-0-lora-ddp --json -
+  bridge-e2e judge --plan plan.json --evidence-dir bundles --json verdict.json
 
-exit codes: 0 Pass, 1 Fail, 2 usage or configuration, 3 Blocked, 70 a bug of ours, 130 interrupted
-"""
+exit codes: 0 Pass, 1 Fail, 3 Blocked, {_OTHER_CODES}
+""",
+    "validate": f"""example:
+  bridge-e2e validate
+
+exit codes: 0 every file is right, {_OTHER_CODES}
+""",
+    "schema": f"""example:
+  bridge-e2e schema --check
+
+exit codes: 0 written or up to date, {_OTHER_CODES}; 2 also for a stale file with --check
+""",
+    "catalogue": f"""example:
+  bridge-e2e catalogue
+
+exit codes: 0 printed, {_OTHER_CODES}
+""",
+}
+"""By subcommand: what `--help` prints last."""
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    top = argparse.ArgumentParser(
-        prog="python -m levels",
-        description=__doc__,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    top = argparse.ArgumentParser(prog="bridge-e2e", description=__doc__)
     commands = top.add_subparsers(dest="command", required=True)
-    judge = commands.add_parser(
-        "judge",
-        help="the verdict of a plan, a bundle or a log",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+
+    def command(name: str, says: str) -> argparse.ArgumentParser:
+        return commands.add_parser(
+            name,
+            help=says,
+            description=says,
+            epilog=EXAMPLES[name],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+
+    judge = command("judge", "the verdict of a plan, a bundle or a log")
     source = judge.add_mutually_exclusive_group(required=True)
     source.add_argument("--plan", type=Path, help="the Plan; needs --evidence-dir")
     source.add_argument("--evidence", type=Path, help="one bundle with leg.json in it")
@@ -71,10 +90,10 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="with --plan: append `verdict` and `deep` (the deeper legs that may start) to this file, and exit with 0",
     )
-    commands.add_parser("validate", help="check every YAML file of this package")
-    schema = commands.add_parser("schema", help="write levels/schemas/*.json from the Structs")
+    command("validate", "check every YAML file of this package")
+    schema = command("schema", "write levels/schemas/*.json from the Structs")
     schema.add_argument("--check", action="store_true", help="only compare; 2 when a file is stale")
-    commands.add_parser("catalogue", help="the levels: GPUs, minutes, proves, does not prove")
+    command("catalogue", "the levels: GPUs, minutes, proves, does not prove")
     return top
 
 

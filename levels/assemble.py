@@ -81,7 +81,7 @@ def _model(subject: Subject) -> str:
         return f"{subject.leg.model.name}@{revision[:9]}" if revision else subject.leg.model.name
     names = ("MODEL_ID", "MODEL_PATH", "policy.model_name", "actor_rollout_ref.model.path")
     shown = subject.phases[0].last.settings.values if subject.phases else {}
-    return next((shown[name][0].value for name in names if name in shown), "not shown")
+    return next((shown[name][-1].value for name in names if name in shown), "not shown")
 
 
 def _requested(subject: Subject, asked: tuple[str, ...]) -> str:

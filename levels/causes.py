@@ -273,7 +273,8 @@ _STEP_STAGES: Final = frozenset({Boundary.ROLLOUT, Boundary.TRAIN_STEP, Boundary
 
 def _attribution(error: LogError, signature: Signature | None, boundary: Boundary, knowledge: Knowledge) -> Attribution:
     if signature and signature.attribution:
-        return signature.attribution
+        undecided = signature.attribution is Attribution.UNDETERMINED and boundary in ENVIRONMENT_CLASS
+        return Attribution.ENVIRONMENT if undecided else signature.attribution
     owners = [owner for frame in reversed(error.frames) if (owner := knowledge.owner(frame.file)) != "elsewhere"]
     innermost = owners[0] if owners else ""
     if boundary in ENVIRONMENT_CLASS:

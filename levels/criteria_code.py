@@ -1,13 +1,20 @@
 """Criteria about which code ran: import paths, trees, Bridge tests. What follows from them never belongs here."""
 
+import re
+from pathlib import PurePosixPath
 from typing import Final
 
 from levels.answers import Answer, at, under
-from levels.evidence import TreeState
+from levels.evidence import CheckFailure, ChecksRun, Roots, TreeState
+from levels.log_stages import Note
 from levels.model import ImportPath, Process
 from levels.subject import Subject
 from levels.verdict import Met
 
+MAX_NAMED: Final = 3
+MAX_FAILURES: Final = 20
+"""As many as the runner records."""
+_MISSING_MODULE: Final = re.compile(r"No module named '([A-Za-z0-9_]{1,100})")
 _INSTALLED: Final = ("site-packages", "dist-packages", "/3rdparty/Megatron-Bridge-workspace/")
 
 
@@ -76,6 +83,8 @@ def trees(subject: Subject) -> Answer:
         tree = states.get(name)
         if tree is None or tree.commit is None:
             return Answer(met=Met.UNVERIFIED, found=f"no state of {name}", source="evidence.trees")
+        if subject.local and tree.expected is None:
+            continue
         if commit is not None and tree.commit != commit:
             return Answer(met=Met.UNMET, found=f"{name} at {tree.commit}, not {commit}", source="evidence.trees")
         if tree.dirty or tree.dirty_count:
@@ -102,7 +111,35 @@ def bridge_checks(subject: Subject) -> Answer:
         reason = (run.skipped_because if run else None) or "they were not run"
         return Answer(met=Met.UNVERIFIED, found=reason, source="evidence.bridge_checks")
     found = f"{run.passed} passed, {run.failed} failed, {run.errors} errors, exit code {run.exit_code}"
-    good = run.exit_code == 0 and run.passed > 0 and run.failed == 0 and run.errors == 0
-    return Answer(
-        met=Met.MET if good else Met.UNMET, found=found, source="bridge-checks.log", log_name="bridge-checks.log"
-    )
+    log = "bridge-checks.log"
+    if run.exit_code == 0 and run.passed > 0 and run.failed == 0 and run.errors == 0:
+        return Answer(met=Met.MET, found=found, source=log, log_name=log)
+    if not run.failed and not run.errors:
+        return Answer(met=Met.UNVERIFIED, found=f"pytest could not run them: {found}", source=log)
+    named = "; ".join(f"{item.test}: {item.error}" for item in run.failures[:MAX_NAMED])
+    if _all_elsewhere(run, subject.evidence.roots):
+        return Answer(met=Met.UNVERIFIED, found=f"{found}, none raised in the checkout: {named}", source=log)
+    shown = tuple(Note(line=0, raw=f"{item.test}: {item.error}") for item in run.failures[:MAX_NAMED])
+    return Answer(met=Met.UNMET, found=found, source=log, log_name=log, lines=shown)
+
+
+def _all_elsewhere(run: ChecksRun, roots: Roots | None) -> bool:
+    """Whether every failure was raised outside the checkout: a missing driver or package, no fault of the change.
+
+    A relative path is the checkout's own, unless it leads out of it; so is an absolute one below its root.
+    """
+    if len(run.failures) < min(run.failed + run.errors, MAX_FAILURES):
+        return False
+    return roots is not None and all(_elsewhere(item, roots) for item in run.failures)
+
+
+def _elsewhere(item: CheckFailure, roots: Roots) -> bool:
+    module = _MISSING_MODULE.search(item.error)
+    if module:
+        return module[1] not in {"megatron", "tests"}
+    if item.file is None:
+        return False
+    path = PurePosixPath(item.file)
+    if not path.is_absolute():
+        return path.parts[:1] == ("..",)
+    return not {PurePosixPath(roots.bridge_src).parent, PurePosixPath(roots.mcore)} & set(path.parents)

@@ -126,7 +126,7 @@ def resumed(criterion: Resumed, subject: Subject) -> Answer:
     phase = next((item for item in subject.phases if item.id == criterion.phase), subject.phases[-1])
     launch = phase.last
     if launch.resumed_from is None:
-        note = launch.scratch_line or launch.progress
+        note = launch.scratch_line or launch.first_progress
         found = "training from scratch" if launch.scratch_line else "nothing shows a resume"
         return Answer(
             met=Met.UNMET, found=found, source=at(phase, note), lines=(note,) if note else (), log_name=phase.log_name

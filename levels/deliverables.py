@@ -128,7 +128,7 @@ def ask(catalogue: Catalogue, words: Words, suite: Suite, number: int, requested
     return Ask(
         suite=suite,
         number=number,
-        title=base.title if own else f"level {number}",
+        title=base.title if own else (", ".join(titles) or f"level {number}"),
         base=base,
         criteria=tuple(criteria.values()),
         titles=tuple(titles),

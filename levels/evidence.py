@@ -72,6 +72,15 @@ class Preparation(Record, frozen=True, kw_only=True):
     detail: Text = ""
 
 
+class CheckFailure(Record, frozen=True, kw_only=True):
+    """One failing or erroneous Bridge test, as pytest printed it."""
+
+    test: Text
+    file: Text | None
+    """Where the last frame lies: absolute, or relative to the Bridge root; null when pytest printed none."""
+    error: Text
+
+
 class ChecksRun(Record, frozen=True, kw_only=True):
     """One call of the focused Bridge tests."""
 
@@ -84,6 +93,8 @@ class ChecksRun(Record, frozen=True, kw_only=True):
     log: FileRef | None = None
     skipped_because: Text | None = None
     """Set when they were not started at all."""
+    failures: tuple[CheckFailure, ...] = ()
+    """At most 20 of them."""
 
 
 class PhaseRun(Record, frozen=True, kw_only=True):

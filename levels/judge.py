@@ -1,6 +1,7 @@
 """Leg and evidence, or a log by itself, to a LegVerdict: total, never raises on content. No I/O, no clock."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
@@ -19,6 +20,9 @@ from levels.plan import Leg, Plan
 from levels.signatures import Knowledge
 from levels.subject import ChecksSaid, PhaseView, Subject
 from levels.verdict import LegVerdict, Met, Verdict, overall
+
+LOCAL: Final = "local"
+"""`Evidence.plan` of a person's run."""
 
 
 class LegLogs(msgspec.Struct):
@@ -100,11 +104,12 @@ def judge_leg(
         )
     criteria = criteria_of(level, variants)
     subject = _subject(leg, evidence, logs, criteria)
+    subject.local = expected_plan is None and evidence is not None and evidence.plan == LOCAL
     limits = (*limitations_of(level, variants, leg.phases), *(item.limitation for item in leg.workarounds))
     if evidence is None:
         answers = tuple((item, Answer(met=Met.UNVERIFIED, found="no evidence", source="evidence")) for item in criteria)
         return assemble(subject, answers, refused(problem or "no evidence arrived"), limits)
-    limits = (*limits, *evidence.settings)
+    limits = (*limits, *evidence.settings, *_as_it_is(subject, evidence))
     foreign = _foreign(leg, evidence, expected_plan)
     answers = tuple((item, check(item, subject, knowledge)) for item in criteria)
     if foreign:
@@ -114,7 +119,19 @@ def judge_leg(
         decision = stopped(evidence.stop)
     elif decision.outcome is Outcome.PASS and not evidence.complete:
         decision = refused("the evidence was not closed: the runner was ended before its last step")
+    elif evidence.stop is not None and decision.boundary is evidence.stop.boundary:
+        # The runner saw more than the criterion knows: the package to install, the folder to fill.
+        decision.remedy = evidence.stop.next_step
     return assemble(subject, answers, decision, limits)
+
+
+def _as_it_is(subject: Subject, evidence: Evidence) -> tuple[str, ...]:
+    """What a person's own trees hold beside their commits."""
+    return tuple(
+        f"{tree.name} ran as it was, with {tree.dirty_count or len(tree.dirty)} local changes: not publishable"
+        for tree in evidence.trees
+        if subject.local and tree.expected is None and (tree.dirty or tree.dirty_count)
+    )
 
 
 def _stop_decides(evidence: Evidence, decision: Decision) -> bool:

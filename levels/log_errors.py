@@ -14,6 +14,9 @@ MAX_MESSAGE_LINES: Final = 12
 MAX_TEXT: Final = 500
 MAX_WRITERS: Final = 512
 MAX_UNKNOWN: Final = 4
+CUT_OFF: Final = "the log ends inside a traceback"
+MAX_HEADLESS: Final = 5
+"""Lines that belong to an exception whose first line says nothing, whatever they look like."""
 MAX_SAMPLE_LINES: Final = 200
 
 _INNER: Final = re2.compile(
@@ -44,6 +47,11 @@ _STOP: Final = re2.compile(
     r"|Training Progress|\*\*\* |raylet|step:\d|\(\S+ pid=)"
 )
 _SPACED_CODE: Final = re.compile(r"^(?:    |\s*[\^~]+[\s\^~]*$)")
+
+
+_EMPTY_MESSAGE: Final = re2.compile(r"^[\w.()]+(?::\s*)?$")
+_HEADLINE_ONLY: Final = re2.compile(r"(?:validation errors? for |NCCL error in: |unhandled system error)")
+_DECORATION: Final = re2.compile(r"^[\W_]*$")
 
 
 class LogFrame(Record, frozen=True, kw_only=True):
@@ -96,6 +104,8 @@ class _Open(msgspec.Struct):
     code: str = ""
     exception: str = ""
     first: Line | None = None
+    last: Line | None = None
+    """The last frame line."""
     raws: list[str] = []
     message: list[str] = []
 
@@ -141,6 +151,9 @@ class ErrorReader(msgspec.Struct):
         """What is still open when the log ends."""
         done: list[LogError] = []
         for state in self.writers.values():
+            if state.frames and not state.exception and state.last is not None:
+                state.exception, state.first = CUT_OFF, state.last
+                state.message, state.raws = [state.last.text.strip()], [state.last.raw]
             _close(state, done)
         self.writers.clear()
         return done
@@ -151,6 +164,7 @@ class ErrorReader(msgspec.Struct):
             _close(state, done)
             state.header = True
             state.unknown = 0
+            state.last = line
             state.frames.append(
                 LogFrame(file=frame["file"], line=int(frame["line"][:9]), function=frame["function"] or "")
             )
@@ -202,7 +216,8 @@ class ErrorReader(msgspec.Struct):
 
     @staticmethod
     def _continue(state: _Open, line: Line, body: str, done: list[LogError], *, known: bool) -> bool:
-        if known or _STOP.match(body) or len(state.message) >= MAX_MESSAGE_LINES:
+        stops = _STOP.match(body) and not (_EMPTY_MESSAGE.match(state.message[0]) and len(state.message) < MAX_HEADLESS)
+        if known or stops or len(state.message) >= MAX_MESSAGE_LINES:
             _close(state, done)
             return False
         again = _EXCEPTION.match(body)
@@ -268,11 +283,6 @@ def _close(state: _Open, done: list[LogError]) -> None:
     state.frames, state.exception, state.first, state.message, state.raws = [], "", None, [], []
     state.chained = False
     state.unknown = 0
-
-
-_EMPTY_MESSAGE: Final = re2.compile(r"^[\w.()]+(?::\s*)?$")
-_HEADLINE_ONLY: Final = re2.compile(r"(?:validation errors? for |NCCL error in: |unhandled system error)")
-_DECORATION: Final = re2.compile(r"^[\W_]*$")
 
 
 def best_line(message: list[str], raws: list[str]) -> str:

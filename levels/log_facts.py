@@ -75,6 +75,7 @@ def _verl(launch: Launch, line: Line, text: str) -> None:
     if text.startswith("Training Progress:"):
         if match := _BAR.match(text):
             launch.progress = note(line)
+            launch.first_progress = launch.first_progress or launch.progress
             _progress(launch, line, int(match[1]), int(match[2]))
     elif text.startswith("step:"):
         if match := _STEP_LINE.match(text):
@@ -94,6 +95,7 @@ def _nemo_rl(launch: Launch, line: Line, text: str) -> None:  # noqa: C901 - one
     if "= Step " in text and (match := _BANNER.search(text)):
         launch.started, launch.total = int(match[1]), int(match[2])
         launch.progress = note(line)
+        launch.first_progress = launch.first_progress or launch.progress
         if launch.first_step is None:
             launch.first_step = launch.started - 1
     elif text.startswith("📊 Training Results") and launch.started is not None:

@@ -66,6 +66,7 @@ class Launch(msgspec.Struct):
     step: int | None = None
     first_step: int | None = None
     total: int | None = None
+    first_progress: Note | None = None
     progress: Note | None = None
     """The last progress line."""
     started: int | None = None

@@ -63,9 +63,7 @@ def _row(
     return DeliverableResult(id=kind, name=name, status=status, detail=_detail(kind, own, subject, status, variants))
 
 
-def _status(  # noqa: PLR0911 - a table of words in order
-    kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome
-) -> Status:
+def _status(kind: Deliverable, own: list[tuple[Criterion, Answer]], subject: Subject, outcome: Outcome) -> Status:
     unmet = [item.unmet for item, answer in own if answer.met is Met.UNMET]
     if kind is Deliverable.BRIDGE_CHECKS and not unmet and any(answer.met is Met.UNVERIFIED for _, answer in own):
         return Status.SKIPPED
@@ -78,9 +76,8 @@ def _status(  # noqa: PLR0911 - a table of words in order
         return Status.BLOCKED
     if kind is Deliverable.RUN and outcome is Outcome.FAIL and any(answer.cause for _, answer in own):
         return Status.FAIL
-    if hidden and kind is Deliverable.BRIDGE_IMPORT:
-        return Status.BLOCKED if outcome is not Outcome.PASS else Status.PASS
-    return Status.PASS
+    shown = any(isinstance(item, ImportPath) and answer.met is Met.MET for item, answer in own)
+    return Status.SKIPPED if hidden and kind is Deliverable.BRIDGE_IMPORT and not shown else Status.PASS
 
 
 def _detail(

@@ -82,5 +82,7 @@ class Subject(msgspec.Struct):
     evidence: Evidence | None = None
     checks: ChecksSaid | None = None
     """What the caller of `judge --log` said about the Bridge-side checks."""
+    local: bool = False
+    """A person's own run: trees may be as they are, and the verdict is never published."""
     bridge_root: str | None = None
     """Where `megatron.bridge` must come from."""

@@ -162,7 +162,6 @@ def test_a_time_limit_is_recorded(world: World) -> None:
 @pytest.mark.ray
 def test_a_whole_leg_with_real_ray(world: World, ray_python: str, short_tmp: str) -> None:
     setup = Setup(world, world.leg(), python=ray_python, bridge_python=sys.executable, tmp=short_tmp, probe_seconds=120)
-    before = {process.pid for process in psutil.process_iter()}
     done = setup.run("run")
     assert done.returncode == 0, done.stdout + done.stderr
     evidence = setup.evidence
@@ -173,8 +172,14 @@ def test_a_whole_leg_with_real_ray(world: World, ray_python: str, short_tmp: str
     assert evidence.bridge_checks is not None
     assert evidence.bridge_checks.passed == 1
     assert evidence.phases[0].exit_code == 0
-    carriers = [p for p in psutil.process_iter() if p.pid not in before and "raylet" in p.name()]
-    assert carriers == []
+    assert not [process for process in psutil.process_iter() if short_tmp in _command(process)]
+
+
+def _command(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def test_a_leg_that_stops_ends_with_three(world: World) -> None:
@@ -267,3 +272,11 @@ def test_help_is_there() -> None:
         )
         assert "--site" in done.stdout
     assert os.environ["PATH"]
+
+
+@pytest.mark.parametrize(
+    ("more", "applied"), [((), True), (("--no-workarounds",), False)], ids=["declared", "unpatched"]
+)
+def test_workarounds_can_be_left_out(more: tuple[str, ...], applied: bool, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: FBT001 - a table
+    assert main(["run", "--suite", "verl", "--level", "0", "--dry-run", *more]) == 0
+    assert ("verl-fsdp-adapter-function" in capsys.readouterr().out) is applied

@@ -1,4 +1,4 @@
-"""An event goes in; what stands on GitHub afterwards comes out: real PyGithub, the embedded GitHub, our own commands."""
+"""An event goes in, what stands on GitHub afterwards comes out: real PyGithub, embedded GitHub, our own commands."""
 
 import json
 from typing import Any
@@ -12,7 +12,7 @@ from bot.rehearsal.faults import Fault
 from levels.model import Attribution, Outcome
 from levels.plan import Plan
 from levels.verdict import Verdict
-from tests.bot.conftest import Opened, World, verdict_of
+from tests.bot.conftest import REPOSITORY, TOKEN, Opened, World, verdict_of
 
 BOT = "github-actions[bot]"
 
@@ -132,7 +132,7 @@ def test_a_newer_run_on_the_same_commit_wins(opened: Opened) -> None:
         world.run_id -= 1
         world.report(old, verdict_of(old))
         assert shown(world, 1)["bridge-e2e"] == ("completed", "failure")
-        assert "Fail" in [body for body in ours(world, 1) if body.startswith(STICKY)][0]
+        assert "Fail" in next(body for body in ours(world, 1) if body.startswith(STICKY))
         assert {check.status for check in world.checks(1)} == {"completed"}
 
 
@@ -273,6 +273,36 @@ def test_an_ordinary_comment_whose_plan_could_not_be_made_is_left_alone(opened: 
         assert world.checks(1) == []
 
 
+def test_a_merge_group_gets_its_check(opened: Opened) -> None:
+    with opened() as world:
+        for number, conclusion in ((1, "action_required"), (2, "success")):
+            pull = world.pull(number).pull
+            assert pull
+            event = payloads.merge_group(
+                world.state, world.repo, number, head_sha=pull.head_sha, base_sha=pull.base_sha
+            )
+            world.receive(world.planned(event, "merge_group"))
+            assert shown(world, number) == {"bridge-e2e": ("completed", conclusion)}
+
+
+def test_a_token_of_another_login_is_said(opened: Opened) -> None:
+    with opened() as world:
+        build.add_app(world.state, "our-app", name="Ours", owner="us")
+        build.grant(world.state, TOKEN, app="our-app", repository=REPOSITORY)
+        world.seen(1)
+        plan = world.planned(world.commented(1, f"/run-e2e sha={world.head(1)}"), "issue_comment")
+        assert "set BRIDGE_E2E_BOT_LOGIN (input bot-login) to our-app[bot]" in world.receive(plan, code=5)
+        assert len([run for run in world.checks(1) if run.app == "our-app"]) == 3
+
+
+def test_a_plan_that_runs_nothing_has_nothing_to_report(opened: Opened) -> None:
+    with opened() as world:
+        plan = run(world, 2)
+        before = shown(world, 2)
+        assert "nothing ran" in world.report(plan, "")
+        assert shown(world, 2) == before
+
+
 def test_dry_run_writes_files_and_asks_github_nothing(opened: Opened) -> None:
     with opened() as world:
         world.seen(1)
@@ -319,7 +349,7 @@ def test_few_calls_are_made(opened: Opened) -> None:
         plan = run(world)
         world.report(plan, verdict_of(plan))
         assert world.server
-        assert len(world.server.journal) <= 20
+        assert len(world.server.journal) == CALLS
 
 
 FAULTS = [
@@ -332,16 +362,32 @@ FAULTS = [
 ]
 
 
+CALLS = 17
+"""What plan, receipt and report of a label ask for together."""
+
+
+@pytest.mark.parametrize("at", range(CALLS))
+def test_a_lost_answer_at_any_call_leaves_the_same_end_state(opened: Opened, at: int) -> None:
+    one_fault(opened, Fault(kind="reset", work=True, at=at))
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("at", range(18))
-def test_one_fault_at_any_call_leaves_the_same_end_state(opened: Opened, fault: Fault, at: int) -> None:
-    with opened(msgspec.structs.replace(fault, at=at)) as world:
+@pytest.mark.parametrize("at", range(CALLS))
+def test_any_fault_at_any_call_leaves_the_same_end_state(opened: Opened, fault: Fault, at: int) -> None:
+    one_fault(opened, msgspec.structs.replace(fault, at=at))
+
+
+def one_fault(opened: Opened, fault: Fault) -> None:
+    with opened(fault) as world:
         plan = run(world)
         world.report(plan, verdict_of(plan))
         assert len(ours(world, 1)) == 1
         names = [check.name for check in world.checks(1)]
         assert sorted(names) == sorted([*set(names), "bridge-e2e"])
         assert set(shown(world, 1).values()) == {("completed", "success")}
+        assert world.server
+        assert world.server.faults.left == ()
 
 
 @pytest.mark.parametrize("path", ["/check-runs", "/comments", "/reactions"])

@@ -325,6 +325,7 @@ BAD: list[Any] = [
     pytest.param({"GITHUB_API_URL": "https://evil.example"}, 2, "GITHUB_API_URL", id="another-server"),
     pytest.param({"GITHUB_API_URL": "http://127.0.0.1:9"}, 5, "connection that broke", id="github-down"),
     pytest.param({"BRIDGE_E2E_POLICY": "POLICY"}, 2, "minimum_role", id="policy-typo"),
+    pytest.param({"BRIDGE_E2E_POLICY": "/does/not/exist"}, 2, "BRIDGE_E2E_POLICY", id="no-policy"),
 ]
 
 

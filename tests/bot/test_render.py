@@ -256,6 +256,18 @@ def test_replies_are_harmless(text: str, other: str) -> None:
     assert whole.count("\n---\n") >= len(parts) - 1
 
 
+def test_answers_that_do_not_fit_are_counted() -> None:
+    plan = plan_of(selection())
+    row = "\t".join(["@" * 300] * 5)
+    part = Reply(template="explain", values={"chosen": "\n".join([row] * 20), "skipped": "", "widened": ""})
+    joined = together((part,) * 10)
+    assert joined
+    body = reply(plan, joined, CATALOGUE)
+    harmless(body)
+    assert units(body) <= COMMENT_UNITS
+    assert "more answers do not fit into one comment" in body
+
+
 def test_a_crash_is_a_link_and_no_wall_of_text() -> None:
     body = crashed("https://github.com/o/r/actions/runs/1")
     harmless(body)

@@ -728,6 +728,71 @@ TABLE = [
             ["torch.OutOfMemoryError: CUDA out of memory."],
         ),
     ),
+    row(
+        "nemo fingerprint raises",
+        ("Blocked", "container"),
+        NEMO,
+        "$ uv run",
+        tb(
+            "",
+            [(SUITE_N + "__init__.py", "<module>"), (SUITE_N + "__init__.py", "_check_container_fingerprint")],
+            ["RuntimeError: ", "-" * 80, "WARNING: Container/Code Version Mismatch Detected!", "-" * 80],
+        ),
+    ),
+    row(
+        "vendored tree in worker",
+        ("Blocked", "bridge-import"),
+        NEMO,
+        "torch_dtype",
+        tb(
+            M,
+            [("/opt/nemo-rl/3rdparty/Megatron-Bridge-workspace/Megatron-Bridge/src/megatron/bridge/x.py", "finalize")],
+            ["ValueError: x"],
+        ),
+    ),
+    row(
+        "store timeout before any model",
+        ("Blocked", "environment"),
+        VERL,
+        "create worker group",
+        tb(
+            W,
+            [(SUITE_V + "utils/distributed.py", "initialize_global_process_group_ray")],
+            ["torch.distributed.DistNetworkError: The client socket has timed out after 600000ms"],
+        ),
+    ),
+    row(
+        "log cut inside the frames",
+        ("Fail", "hf-import"),
+        VERL,
+        "number of parameters",
+        tb(W, [(BRIDGE + "models/conversion/model_bridge.py", "load_weights_hf_to_megatron")], []),
+    ),
+    row(
+        "engine out of memory before the policy",
+        ("Blocked", "rollout-engine-start"),
+        NEMO,
+        "Resolved architecture",
+        tb(V, [(SITE + "vllm/v1/worker/gpu_worker.py", "load_model")], ["torch.OutOfMemoryError: CUDA out of memory."]),
+    ),
+    row(
+        "transformers too old",
+        ("Blocked", "dependency"),
+        VERL,
+        "ray init",
+        tb(
+            T,
+            [(SITE + "transformers/models/auto/configuration_auto.py", "from_pretrained")],
+            ["ValueError: model type `foo` but Transformers does not recognize this architecture."],
+        ),
+    ),
+    row(
+        "parity of resumed runs",
+        ("Fail", "metrics"),
+        NEMO,
+        "Max number of steps",
+        tb("", [("<stdin>", "<module>"), ("<stdin>", "assert_all_close")], ["AssertionError: mcore_2step != baseline"]),
+    ),
 ]
 
 
@@ -742,3 +807,34 @@ def test_the_stage_decides(
     assert ours.verdict == want[0]
     if want[1] is not None:
         assert ours.boundary == want[1]
+
+
+def test_a_second_attempt_in_the_same_file_decides() -> None:
+    failed, passed = text("v-train-parquet-missing"), text(VERL)
+    assert judged(VERL, failed + passed).verdict == "Pass"
+    last = judged("v-train-parquet-missing", passed + failed)
+    assert (last.verdict, last.boundary) == ("Blocked", "data")
+
+
+@pytest.mark.parametrize("name", ["n-hf-429-tokenizer", "n-oom-logprobs"])
+def test_a_second_attempt_of_nemo_rl_decides(name: str) -> None:
+    assert judged(NEMO, text(name) + text(NEMO)).verdict == "Pass"
+    assert judged(name, text(NEMO) + text(name)).verdict != "Pass"
+
+
+def test_a_recovered_download_is_not_the_cause_of_what_follows() -> None:
+    recovered = text("v-pass-recovered-download").split("\n")
+    cut = max(index for index, line in enumerate(recovered) if "number of parameters" in line)
+    oom = tb(W, [(BRIDGE + "models/model_provider.py", "_ddp_wrap")], ["torch.OutOfMemoryError: CUDA out of memory."])
+    ours = judged("v-pass-recovered-download", "\n".join([*recovered[: cut + 1], *oom]), exit_code=1)
+    assert (ours.verdict, ours.boundary) == ("Fail", "ddp-wrap")
+    assert "OutOfMemoryError" in (ours.first_error or "")
+
+
+def test_another_prefix_changes_nothing() -> None:
+    for name in ("v-hf-key-not-in-safetensors", "n-provider-unexpected-kwarg", "v-vllm-no-cache-blocks"):
+        plain = judged(name)
+        labelled = judged(name, "\n".join("3: " + line for line in text(name).split("\n")))
+        worded = judged(name, "\n".join("[leg a] " + line for line in text(name).split("\n")))
+        assert plain.boundary == labelled.boundary == worded.boundary
+        assert plain.verdict == labelled.verdict == worded.verdict

@@ -129,7 +129,7 @@ BROKEN: list[tuple[str, Callable[[Evidence], Evidence], str, Outcome, Boundary]]
         "checks-none-collected",
         lambda e: changed(e, bridge_checks=ChecksRun(command=(), exit_code=0)),
         "bridge-checks",
-        Outcome.FAIL,
+        Outcome.BLOCKED,
         Boundary.BRIDGE_CHECKS,
     ),
     (
@@ -168,6 +168,16 @@ def test_a_wrong_fact_takes_the_pass_away(
     assert (verdict.outcome, verdict.boundary) == (outcome, boundary)
     assert verdict.follow_ups
     assert verdict.attribution is not None
+
+
+@SUITES
+def test_a_person_may_run_a_tree_as_it_is(suite: Suite) -> None:
+    found = tree(evidence(leg(suite)), "bridge", expected=None, dirty=(" M a.py",), dirty_count=1)
+    verdict = judge(suite, found)
+    assert verdict.outcome is Outcome.PASS
+    assert any("not publishable" in text for text in verdict.limitations)
+    in_ci = judge(suite, changed(found, plan="0123456789ab"), expected_plan="0123456789ab")
+    assert (in_ci.outcome, in_ci.boundary) == (Outcome.BLOCKED, Boundary.BRIDGE_IMPORT)
 
 
 LOGS: list[tuple[str, Suite, Callable[[str], str], str, Outcome, Boundary]] = [

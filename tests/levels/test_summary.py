@@ -45,7 +45,7 @@ def test_a_blocked_run_says_that_it_is_no_evidence() -> None:
 
 def test_a_log_without_import_says_unverified() -> None:
     block = render(judged("v-no-bridge-path-in-log").leg)
-    assert "Local Bridge import: unverified" in block
+    assert "- Local Bridge import in verl: Skipped - Local Bridge import: unverified" in block
 
 
 def test_checks_that_were_not_run_are_skipped_and_listed() -> None:
