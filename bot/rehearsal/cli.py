@@ -86,7 +86,7 @@ def _rehearse(options: argparse.Namespace, console: Console) -> int:
         show.closing(console, repo, told.number, made.repos.head)
         show.write(out, repo, told.number, made.repos.head)
         _keep(made, ran, out)
-        code = _code(ran)
+        code = _code(ran, console)
         show.files(console, out, code, seconds=time.monotonic() - started)
         return code
     finally:
@@ -123,10 +123,11 @@ def _keep(made: workspace.Workspace, ran: act.Ran, out: Path) -> None:
     shutil.copytree(made.artifacts, out / "evidence")
 
 
-def _code(ran: act.Ran) -> ExitCode:
-    """The documented code for what the workflow decided."""
+def _code(ran: act.Ran, console: Console) -> ExitCode:
+    """The documented code for what the workflow decided, which is said too."""
     try:
         plan = decode(ran.outputs.get("plan", ""), Plan, what="the plan job's output")
+        console.print(f"decision {plan.decision.value}: {plan.because}", markup=False, soft_wrap=True)
         if plan.decision is not Decision.RUN:
             return ExitCode.REFUSED if plan.decision in REFUSALS else ExitCode.PASS
         return CODES[decode(ran.outputs.get("verdict", ""), Verdict, what="the judge job's output").outcome]
