@@ -210,7 +210,7 @@ COMMENTS = [
     pytest.param("/run-e2e help", Decision.ANSWER, "help", 0, id="help"),
     pytest.param("/run-e2e rerun failed", Decision.ANSWER, "not-yet", 0, id="rerun"),
     pytest.param("/run-e2e cancel", Decision.ANSWER, "not-yet", 0, id="cancel"),
-    pytest.param("/run-e2e levl=0", Decision.ANSWER, "misread", 0, id="typo"),
+    pytest.param("/run-e2e lvel=0", Decision.ANSWER, "misread", 0, id="typo"),
     pytest.param("/run-e2e help\n/run-e2e explain", Decision.ANSWER, "several", 0, id="two-questions"),
     pytest.param("/run-e2e help\n/run-e2e", Decision.RUN, "several", 2, id="question-and-run"),
     pytest.param("/run-e2e level=0\n/run-e2e suite=verl", Decision.RUN, "several", 2, id="two-runs"),
