@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -36,6 +37,8 @@ REFUSALS: Final = frozenset({Decision.REFUSED, Decision.VOID})
 def main(argv: Sequence[str]) -> int:
     """The exit code of `rehearse`."""
     options = parser().parse_args(list(argv))
+    # Ended like Ctrl-C, so that nothing is left behind.
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _rehearse(options, show.console())
     except E2EError as error:
@@ -43,6 +46,8 @@ def main(argv: Sequence[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.rehearsal import build, cli, event, payloads, repos, workspace
+from bot.rehearsal import build, cli, event, leftovers, payloads, repos, workspace
 from bot.rehearsal.act import NOT_REHEARSED
 from levels.errors import ExitCode
 
@@ -128,6 +129,23 @@ def test_recorded_events_of_another_repository(
     assert says in ended.said
     assert ended.checks == checks
     assert ended.comment == ""
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_rehearsal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    argv = [sys.executable, "-m", "bot", "rehearse", "--out", str(tmp_path / "out"), "--scenario", "hang"]
+    env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    before = set(Path(workspace.PARENT).glob("e2e-*"))
+    with subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        # The tests of Bridge are the last step before the wrapper, which never ends.
+        assert any("Run the focused Bridge tests" in line for line in process.stdout)
+        mine = [path for path in set(Path(workspace.PARENT).glob("e2e-*")) - before if (path / "product").exists()]
+        process.send_signal(number)
+        process.stdout.read()
+    assert process.returncode == ExitCode.INTERRUPTED
+    assert [path for path in mine if path.exists() or leftovers.of(path)] == []
 
 
 def test_a_recorded_comment_with_a_typo_is_answered_and_starts_nothing(
