@@ -63,6 +63,8 @@ class Cause(Record, frozen=True, kw_only=True):
     """Set where the boundary's usual meaning does not hold: the checkout's own code is broken."""
     frame: Frame | None = None
     signature: str = ""
+    consequence: bool = False
+    """Nothing but the end of something else is known, such as the interrupt that ended the run."""
 
 
 class _Candidate(Record, frozen=True, kw_only=True):
@@ -201,6 +203,7 @@ def _explain(
         outcome=outcome,
         frame=_raising_frame(error, knowledge),
         signature=signature.id if signature else "",
+        consequence=candidate.weight is Weight.CONSEQUENCE,
     )
 
 

@@ -111,7 +111,8 @@ def _broken(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Decisio
     if phase.log is None or not phase.ended_badly:
         return None
     cause = first_cause(phase.last, knowledge, done_line=phase.done_line, bridge_root=subject.bridge_root)
-    if cause is not None:
+    # What a run says while it is being stopped at its time limit is no cause of that.
+    if cause is not None and not (phase.timed_out and cause.consequence):
         return _caused(cause, phase, knowledge)
     if phase.done_line is None and (phase.timed_out or phase.exit_code not in (0, None) or phase.signal is not None):
         return _silent(phase, knowledge)

@@ -678,6 +678,15 @@ TABLE = [
         ["tests/functional/grpo_megatron.sh: line 22: 39266 Killed                  uv run coverage run"],
         exit_code=137,
     ),
+    row(
+        "interrupted at the time limit",
+        ("Fail", "environment"),
+        NEMO,
+        "Training policy",
+        [*tb(M, [(BRIDGE + "training/optim.py", "step")], ["KeyboardInterrupt"])],
+        exit_code=None,
+        timed_out=True,
+    ),
     row("hang timed out no line", ("Fail", "environment"), NEMO, "Training policy", [], exit_code=124, timed_out=True),
     row(
         "nemo non-colocated policy fail while vllm goes on",

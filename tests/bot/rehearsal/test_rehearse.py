@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from bot.rehearsal import build, cli, event, leftovers, payloads, repos, workspace
@@ -39,17 +41,20 @@ class Ended:
 
 Rehearse = Callable[..., Ended]
 
+FOLDER = re.compile(rf"{workspace.PARENT}/e2e-[a-z0-9_]{{8}}(?=/)")
+"""A rehearsal's own working folder, as its programs name it; other tests have theirs at the same time."""
+
 
 @pytest.fixture
 def rehearse(tmp_path: Path) -> Rehearse:
     def run(*arguments: str) -> Ended:
         """As a person starts it, in a process of its own."""
-        before = set(Path(workspace.PARENT).glob("e2e-*"))
         out = tmp_path / "out"
         argv = [sys.executable, "-m", "bot", "rehearse", "--out", str(out), *arguments]
         env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(tmp_path)}
         done = subprocess.run(argv, cwd=ROOT, env=env, capture_output=True, text=True, check=False, timeout=280)
-        mine = {path for path in set(Path(workspace.PARENT).glob("e2e-*")) - before if (path / "product").exists()}
+        said = out / "act.jsonl"
+        mine = {path for path in FOLDER.findall(said.read_text() if said.exists() else "") if Path(path).exists()}
         assert mine == set(), "its working folder is gone"
         return Ended(code=done.returncode, said=done.stdout + done.stderr, out=out)
 
@@ -136,15 +141,16 @@ def test_recorded_events_of_another_repository(
 def test_an_interrupted_rehearsal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "bot", "rehearse", "--out", str(tmp_path / "out"), "--scenario", "hang"]
     env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
-    before = set(Path(workspace.PARENT).glob("e2e-*"))
     with subprocess.Popen(argv, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         # The tests of Bridge are the last step before the wrapper, which never ends.
         assert any("Run the focused Bridge tests" in line for line in process.stdout)
-        mine = [path for path in set(Path(workspace.PARENT).glob("e2e-*")) - before if (path / "product").exists()]
+        children = psutil.Process(process.pid).children(recursive=True)
+        mine = {Path(folder) for child in children for folder in FOLDER.findall(" ".join(child.cmdline()))}
         process.send_signal(number)
         process.stdout.read()
     assert process.returncode == ExitCode.INTERRUPTED
+    assert mine != set()
     assert [path for path in mine if path.exists() or leftovers.of(path)] == []
 
 
