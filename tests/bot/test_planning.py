@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from bot import event_cli
@@ -281,6 +282,24 @@ def test_force_runs_level_zero_where_nothing_is_needed(opened: Opened) -> None:
         world.seen(2)
         plan = world.planned(world.commented(2, "/run-e2e force suite=verl"), "issue_comment")
         assert [leg.id for leg in plan.legs] == ["verl-0-lora-ddp"]
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["a-check-stands", "no-check-yet"])
+def test_a_wish_that_leaves_out_all_that_is_needed_is_never_a_success(opened: Opened, settled: bool) -> None:  # noqa: FBT001 - a table
+    with opened() as world:
+        if settled:
+            world.seen(1)
+        pull = world.pull(1).pull
+        assert pull
+        only_nemo_rl = "src/megatron/bridge/models/conversion/modelopt_utils.py"
+        pull.files = [msgspec.structs.replace(many_files(1)[0], filename=only_nemo_rl)]
+        body = f"/run-e2e suite=verl sha={world.head(1)}"
+        plan = world.planned(world.commented(1, body), "issue_comment")
+        assert plan.decision is Decision.NOT_ASKED
+        assert plan.because.startswith("NeMo-RL 0 Megatron policy GRPO smoke needed, and /run-e2e")
+        world.receive(plan)
+        assert {check.conclusion for check in world.checks(1)} == {"action_required"}
+        assert "does not ask for that" in world.comments(1)[-1].body
 
 
 def test_a_rerun_counts_for_whoever_pressed_it(opened: Opened) -> None:
