@@ -343,6 +343,8 @@ BAD: list[Any] = [
     pytest.param({"GITHUB_TOKEN": ""}, 2, "no GITHUB_TOKEN", id="no-token"),
     pytest.param({"GITHUB_API_URL": "https://evil.example"}, 2, "GITHUB_API_URL", id="another-server"),
     pytest.param({"GITHUB_API_URL": "http://127.0.0.1:9"}, 5, "connection that broke", id="github-down"),
+    pytest.param({"GITHUB_OUTPUT": "/dev/full"}, 2, "writing the Plan: found /dev/full: No space", id="disk-full"),
+    pytest.param({"GITHUB_OUTPUT": "/does/not/exist"}, 2, "writing the Plan", id="no-folder"),
     pytest.param({"BRIDGE_E2E_POLICY": "POLICY"}, 2, "minimum_role", id="policy-typo"),
     pytest.param({"BRIDGE_E2E_POLICY": "/does/not/exist"}, 2, "BRIDGE_E2E_POLICY", id="no-policy"),
 ]
