@@ -8,9 +8,10 @@ from typing import Final
 
 from levels import catalogue, deliverables, signatures
 from levels.bundles import read_bundle
-from levels.documents import decode, encode, encode_line
+from levels.documents import decode, encode
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.files import append, writing
+from levels.fitting import line_of
 from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
@@ -141,7 +142,7 @@ def _judge_plan(options: argparse.Namespace) -> ExitCode:
     _write(encode(verdict), "\n".join(render(leg) for leg in verdict.legs), options.json)
     if options.github_output is None:
         return CODES[verdict.outcome]
-    lines = f"verdict={encode_line(verdict)}\ndeep={matrix(startable(plan, verdict))}\n"
+    lines = f"verdict={line_of(verdict)}\ndeep={matrix(startable(plan, verdict))}\n"
     append(options.github_output, lines, "the Verdict")
     return ExitCode.PASS
 
