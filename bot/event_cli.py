@@ -15,6 +15,7 @@ from bot.planning import plan as plan_event
 from bot.settings import Settings
 from levels.documents import encode
 from levels.errors import E2EError, ExitCode
+from levels.files import append
 from levels.plan import Decision, Plan
 
 EPILOG: Final = """\
@@ -94,5 +95,4 @@ def _write(planned: Plan, output: Path | None, out: TextIO) -> None:
     if output is None:
         out.write(encode(planned).decode())
         return
-    with output.open("a", encoding="utf-8") as file:
-        file.write(text_of(of_plan(planned)))
+    append(output, text_of(of_plan(planned)), "the Plan")

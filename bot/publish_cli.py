@@ -13,6 +13,7 @@ from bot.settings import Settings
 from bot.view import Summarize
 from levels import summary
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
+from levels.files import append, writing
 from levels.model import Outcome
 from levels.plan import Decision, Plan
 from levels.verdict import Verdict
@@ -89,7 +90,7 @@ def _guarded(name: str, err: TextIO, work_on: Callable[[], int]) -> int:
 
 
 def _receive(path: Path, env: Settings, pace: Pace | None) -> int:
-    plan = work.read_plan(path)
+    plan = _read_plan(path, env, pace)
     api = work.connect(env, pace)
     receipt.receive(
         plan,
@@ -102,13 +103,20 @@ def _receive(path: Path, env: Settings, pace: Pace | None) -> int:
     return ExitCode.PASS
 
 
-def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: TextIO) -> int:
+def _read_plan(path: Path, env: Settings, pace: Pace | None) -> Plan:
+    """The Plan in `path`; without a usable one whoever asked is told so, and no check is left open."""
     try:
-        plan = work.read_plan(options.plan)
-    except DocumentError:
-        if options.dry_run is None:
+        return work.read_plan(path)
+    except (DocumentError, UsageError) as error:
+        try:
             _tell_crash(env, pace)
+        except E2EError as other:
+            error.add_note(f"and nobody was told: {other}")
         raise
+
+
+def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: TextIO) -> int:
+    plan = work.read_plan(options.plan) if options.dry_run else _read_plan(options.plan, env, pace)
     if plan.decision is not Decision.RUN:
         print(f"report: {plan.decision.value}: nothing ran, and the receipt has said so", file=err)
         return ExitCode.PASS
@@ -125,7 +133,8 @@ def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: 
     if trouble is not None:
         print(f"report: {log_line(str(trouble))}", file=err)
     if options.dry_run is not None:
-        reporting.write_files(composed, options.dry_run)
+        with writing(options.dry_run, "what would be published"):
+            reporting.write_files(composed, options.dry_run)
     else:
         _publish(composed, plan, env, order, pace)
     outcome = verdict.outcome if verdict else Outcome.BLOCKED
@@ -142,11 +151,15 @@ def _verdict(path: Path | None, plan: Plan) -> tuple[Verdict | None, E2EError | 
 
 
 def _publish(composed: reporting.Report, plan: Plan, env: Settings, order: tuple[int, int], pace: Pace | None) -> None:
-    if env.summary is not None:
-        with env.summary.open("a", encoding="utf-8") as file:
-            file.write(composed.summary)
+    """GitHub first: a page of the job that cannot be written leaves no check open."""
     api = work.connect(env, pace)
-    reporting.publish(composed, plan, checks=api.checks, comments=api.comments, bot_login=env.bot_login, order=order)
+    try:
+        reporting.publish(
+            composed, plan, checks=api.checks, comments=api.comments, bot_login=env.bot_login, order=order
+        )
+    finally:
+        if env.summary is not None:
+            append(env.summary, composed.summary, "the job summary")
 
 
 def _tell_crash(env: Settings, pace: Pace | None) -> None:

@@ -2,7 +2,7 @@
 
 from bot.choosing import Wish, choose
 from bot.desk import Desk
-from bot.phrases import how_to_ask, why_nothing
+from bot.phrases import how_to_ask, named, why_nothing
 from levels.model import Commit
 from levels.plan import Consent, Decision, LegModel, Plan, Reply, Selection
 
@@ -17,7 +17,7 @@ def admitted(
     wish: Wish,
     model: LegModel | None = None,
 ) -> Plan:
-    """Run, not needed, or void because the head moved meanwhile.
+    """Run, not needed, not asked for what is needed, or void because the head moved meanwhile.
 
     The file list is of the pull request as it is, not of a commit: when the head is another one afterwards, the
     selection may belong to that one, so nothing runs.
@@ -36,8 +36,16 @@ def admitted(
         because = f"new commits arrived after {consent.via}"
         return desk.plan(Decision.VOID, because, number=number, head=head, selection=chosen, reply=reply)
     if not chosen.chosen:
-        because = why_nothing(chosen)
+        decision, because = _why_not_run(selection, chosen, wish, head)
         reply = Reply(template="not-needed", values={"actor": consent.actor, "because": because})
-        return desk.plan(Decision.NOT_NEEDED, because, number=number, head=head, selection=chosen, reply=reply)
+        return desk.plan(decision, because, number=number, head=head, selection=chosen, reply=reply)
     merge_base = desk.merge_base(base, head)
     return desk.run(number=number, base=merge_base, consent=consent, selection=chosen, model=model)
+
+
+def _why_not_run(selection: Selection, chosen: Selection, wish: Wish, head: Commit) -> tuple[Decision, str]:
+    """Not needed only where the rules ask for nothing: what a wish leaves out is needed all the same."""
+    if selection.chosen:
+        asked_too_little = f"{named(selection)} needed, and {wish.words} does not ask for that; {how_to_ask(head)}"
+        return Decision.NOT_ASKED, asked_too_little
+    return Decision.NOT_NEEDED, why_nothing(chosen)

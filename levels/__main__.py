@@ -8,8 +8,10 @@ from typing import Final
 
 from levels import catalogue, deliverables, signatures
 from levels.bundles import read_bundle
-from levels.documents import decode, encode, encode_line
+from levels.documents import decode, encode
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
+from levels.files import append, writing
+from levels.fitting import line_of
 from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
@@ -140,8 +142,8 @@ def _judge_plan(options: argparse.Namespace) -> ExitCode:
     _write(encode(verdict), "\n".join(render(leg) for leg in verdict.legs), options.json)
     if options.github_output is None:
         return CODES[verdict.outcome]
-    with options.github_output.open("a", encoding="utf-8") as outputs:
-        outputs.write(f"verdict={encode_line(verdict)}\ndeep={matrix(startable(plan, verdict))}\n")
+    lines = f"verdict={line_of(verdict)}\ndeep={matrix(startable(plan, verdict))}\n"
+    append(options.github_output, lines, "the Verdict")
     return ExitCode.PASS
 
 
@@ -215,7 +217,8 @@ def _write(document: bytes, summary: str, where: str | None) -> None:
         sys.stdout.write(document.decode())
         return
     if where is not None:
-        Path(where).write_bytes(document)
+        with writing(Path(where), "the Verdict"):
+            Path(where).write_bytes(document)
     sys.stdout.write(summary)
 
 

@@ -1,11 +1,13 @@
 """An event goes in, what stands on GitHub afterwards comes out: real PyGithub, embedded GitHub, our own commands."""
 
+import io
 import json
 from typing import Any
 
 import msgspec
 import pytest
 
+from bot import publish_cli
 from bot.comments import STICKY
 from bot.rehearsal import build, payloads
 from bot.rehearsal.faults import Fault
@@ -254,6 +256,55 @@ def test_a_plan_that_could_not_be_made_closes_the_check(opened: Opened, text: st
         plan = world.planned(payloads.pull_request(world.state, world.repo, world.pull(1), "reopened", sender="wim"))
         world.receive(plan)
         assert shown(world, 1) == {"bridge-e2e": ("completed", "action_required")}
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "zlib:!", None], ids=["empty", "cut", "null", "packed", "no-file"])
+def test_a_receipt_without_a_plan_closes_the_check_as_well(opened: Opened, text: str | None) -> None:
+    """Its job output may vanish, and where nothing runs no report follows."""
+    with opened() as world:
+        opened_now = payloads.pull_request(world.state, world.repo, world.pull(1), "opened", sender="wim")
+        event = world.write("event.json", json.dumps(opened_now))
+        environ = {"GITHUB_EVENT_PATH": str(event), "GITHUB_EVENT_NAME": "pull_request_target"}
+        file = world.folder / "none.json" if text is None else world.write("plan.json", text)
+        err = io.StringIO()
+        arguments = ["--plan", str(file)]
+        assert publish_cli.receive(arguments, environ=world.environ(**environ), pace=world.waits.pace(), err=err) == 2
+        assert err.getvalue().startswith("receipt: reading the Plan: found ")
+        (check,) = world.checks(1)
+        assert (check.conclusion, check.external_id) == ("failure", "bridge-e2e:crashed:1")
+
+
+@pytest.mark.parametrize(
+    ("environ", "also"),
+    [
+        pytest.param({}, "neither --event", id="no-event"),
+        pytest.param({"GITHUB_EVENT_PATH": "EVENT", "GITHUB_API_URL": "http://127.0.0.1:9"}, "broke", id="no-github"),
+    ],
+)
+def test_who_cannot_be_told_hides_nothing(opened: Opened, environ: dict[str, str], also: str) -> None:
+    with opened() as world:
+        event = str(world.write("event.json", json.dumps(world.labelled(1))))
+        environ = {key: event if value == "EVENT" else value for key, value in environ.items()}
+        said = world.report("", "", code=2, GITHUB_EVENT_NAME="pull_request_target", **environ)
+        assert said.startswith("report: reading the Plan: found no text at all")
+        assert also in said
+
+
+@pytest.mark.parametrize("summary", ["/dev/full", "/does/not/exist"])
+def test_a_job_summary_that_cannot_be_written_leaves_no_check_open(opened: Opened, summary: str) -> None:
+    with opened() as world:
+        plan = run(world)
+        said = world.report(plan, verdict_of(plan), code=2, GITHUB_STEP_SUMMARY=summary)
+        assert f"writing the job summary: found {summary}: " in said
+        assert {check.status for check in world.checks(1)} == {"completed"}
+        assert len(ours(world, 1)) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_said(opened: Opened) -> None:
+    with opened() as world:
+        plan = run(world)
+        said = world.report(plan, verdict_of(plan), "--dry-run", "/dev/null/out", code=2)
+        assert "writing what would be published: found /dev/null/out: Not a directory; expected" in said
 
 
 def test_a_command_whose_plan_could_not_be_made_is_answered_with_a_link(opened: Opened) -> None:

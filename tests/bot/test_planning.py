@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from bot import event_cli
@@ -283,6 +284,24 @@ def test_force_runs_level_zero_where_nothing_is_needed(opened: Opened) -> None:
         assert [leg.id for leg in plan.legs] == ["verl-0-lora-ddp"]
 
 
+@pytest.mark.parametrize("settled", [True, False], ids=["a-check-stands", "no-check-yet"])
+def test_a_wish_that_leaves_out_all_that_is_needed_is_never_a_success(opened: Opened, settled: bool) -> None:  # noqa: FBT001 - a table
+    with opened() as world:
+        if settled:
+            world.seen(1)
+        pull = world.pull(1).pull
+        assert pull
+        only_nemo_rl = "src/megatron/bridge/models/conversion/modelopt_utils.py"
+        pull.files = [msgspec.structs.replace(many_files(1)[0], filename=only_nemo_rl)]
+        body = f"/run-e2e suite=verl sha={world.head(1)}"
+        plan = world.planned(world.commented(1, body), "issue_comment")
+        assert plan.decision is Decision.NOT_ASKED
+        assert plan.because.startswith("NeMo-RL 0 Megatron policy GRPO smoke needed, and /run-e2e")
+        world.receive(plan)
+        assert {check.conclusion for check in world.checks(1)} == {"action_required"}
+        assert "does not ask for that" in world.comments(1)[-1].body
+
+
 def test_a_rerun_counts_for_whoever_pressed_it(opened: Opened) -> None:
     with opened() as world:
         world.seen(1)
@@ -324,6 +343,8 @@ BAD: list[Any] = [
     pytest.param({"GITHUB_TOKEN": ""}, 2, "no GITHUB_TOKEN", id="no-token"),
     pytest.param({"GITHUB_API_URL": "https://evil.example"}, 2, "GITHUB_API_URL", id="another-server"),
     pytest.param({"GITHUB_API_URL": "http://127.0.0.1:9"}, 5, "connection that broke", id="github-down"),
+    pytest.param({"GITHUB_OUTPUT": "/dev/full"}, 2, "writing the Plan: found /dev/full: No space", id="disk-full"),
+    pytest.param({"GITHUB_OUTPUT": "/does/not/exist"}, 2, "writing the Plan", id="no-folder"),
     pytest.param({"BRIDGE_E2E_POLICY": "POLICY"}, 2, "minimum_role", id="policy-typo"),
     pytest.param({"BRIDGE_E2E_POLICY": "/does/not/exist"}, 2, "BRIDGE_E2E_POLICY", id="no-policy"),
 ]
