@@ -21,8 +21,10 @@ class Answer(msgspec.Struct):
 
 
 def at(phase: PhaseView, note: Note | None) -> str:
-    """Where `note` stands, as people write it: `run-train.log:120`."""
-    return f"{phase.log_name}:{note.line}" if note else phase.log_name
+    """Where `note` stands, as people write it: `run-train.log:120`; a value of metrics.json has no line."""
+    if note is None:
+        return phase.log_name
+    return f"{phase.log_name}:{note.line}" if note.line else f"metrics of {phase.id}"
 
 
 def under(path: str, root: str) -> bool:
