@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 from typing import Final
 
-from levels import catalogue, deliverables, signatures
+from levels import catalogue, deliverables, rules, signatures
 from levels.bundles import read_bundle
 from levels.documents import decode, encode, encode_line
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
@@ -191,9 +191,10 @@ def _metrics(path: Path | None) -> MetricsFile | None:
 def _validate() -> ExitCode:
     known = catalogue.load()
     deliverables.load()
+    rules.load()
     for suite in Suite:
         signatures.load(suite)
-    print(f"{len(known.levels)} levels, pins, signatures, stages and deliverables are right")
+    print(f"{len(known.levels)} levels, pins, rules, signatures, stages and deliverables are right")
     return ExitCode.PASS
 
 
