@@ -75,8 +75,12 @@ def _make(job: Job, trees: Trees, requirement: Requirement, argv: tuple[str, ...
     if ended.exit_code == 0:
         return None
     lines = log.read_bytes()[-4000:].decode("utf-8", "replace").strip().splitlines()
-    how = "time limit" if ended.timed_out else f"exit code {ended.exit_code}, signal {ended.signal}"
-    return f"{' '.join(argv)}: {how}: {lines[-1] if lines else 'no output'}"
+    how = "stopped at the time limit" if ended.timed_out else _ended(ended)
+    return f"{lines[-1] if lines else 'no output'} ({how}: {' '.join(requirement.prepare)})"
+
+
+def _ended(ended: process.Ended) -> str:
+    return f"signal {ended.signal}" if ended.exit_code is None else f"exit code {ended.exit_code}"
 
 
 def _missing(requirement: Requirement, state: Preparation) -> EnvironmentBlocked:

@@ -196,12 +196,18 @@ def _explain(
         boundary=boundary,
         attribution=attribution,
         category=signature.category if signature else _category(error, boundary),
-        remedy=(signature.remedy if signature else "") or f"read the traceback at line {error.number}",
+        remedy=(signature.remedy if signature else "") or _unknown(error, _raising_frame(error, knowledge)),
         built=launch.built,
         outcome=outcome,
         frame=_raising_frame(error, knowledge),
         signature=signature.id if signature else "",
     )
+
+
+def _unknown(error: LogError, frame: Frame | None) -> str:
+    """What to do about an error that no signature knows."""
+    where = f"{frame.file}:{frame.line} ({frame.function})" if frame else f"line {error.number} of the log"
+    return f"no signature knows this error: look at {where}, and add one to levels/signatures.yaml"
 
 
 def _category(error: LogError, boundary: Boundary) -> str:

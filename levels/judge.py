@@ -113,7 +113,7 @@ def judge_leg(
     if evidence is None:
         answers = tuple((item, Answer(met=Met.UNVERIFIED, found="no evidence", source="evidence")) for item in criteria)
         return assemble(subject, answers, refused(problem or "no evidence arrived"), limits)
-    limits = (*limits, *evidence.settings, *_as_it_is(subject, evidence))
+    limits = (*limits, *evidence.settings, *_origins(leg, evidence), *_as_it_is(subject, evidence))
     foreign = _foreign(leg, evidence, expected_plan)
     answers = tuple((item, check(item, subject, knowledge)) for item in criteria)
     if foreign:
@@ -127,6 +127,18 @@ def judge_leg(
         # The runner saw more than the criterion knows: the package to install, the folder to fill.
         decision.remedy = evidence.stop.next_step
     return assemble(subject, answers, decision, limits)
+
+
+def _origins(leg: Leg, evidence: Evidence) -> tuple[str, ...]:
+    """What nobody recorded about model and data: a local folder may hold random weights or made-up rows."""
+    said = [
+        f"{item.path} was there before the run; its content was not compared with the public data set"
+        for item in evidence.preparations
+        if item.found and not item.made and item.id in {need.id for need in leg.requirements if need.kind == "dataset"}
+    ]
+    if leg.model.revision is None:
+        said.insert(0, f"{leg.model.name} has no recorded revision: no claim about a pretrained checkpoint")
+    return tuple(said)
 
 
 def _as_it_is(subject: Subject, evidence: Evidence) -> tuple[str, ...]:

@@ -110,12 +110,20 @@ def _checks_detail(subject: Subject, own: list[tuple[Criterion, Answer]]) -> str
     return f"{command}: {found}" if command else found
 
 
+def _where(first: FirstError) -> str:
+    """Where the error stands and which frame raised it, as a reader looks it up."""
+    places = [f"{first.log}:{first.line}"] if first.log and first.line else []
+    if first.frame is not None:
+        owner = {"bridge": "Bridge", "mcore": "Megatron-LM", "suite": "the suite", "elsewhere": "another package"}
+        places.append(f"raised in {first.frame.file}:{first.frame.line}, {owner[first.frame.owner]}")
+    return f" ({', '.join(places)})" if places else ""
+
+
 def key_lines(subject: Subject, answers: Answers, first: FirstError | None) -> tuple[str, ...]:
     """The lines that the procedures ask to quote: flag, progress, metrics, checks, and the first error."""
     shown: list[str] = []
     if first is not None:
-        where = f" ({first.log}:{first.line})" if first.log and first.line else ""
-        shown.append(first.text + where)
+        shown.append(first.text + _where(first))
     for item, answer in answers:
         if isinstance(item, LogFlag | LastStep | AssertionsPassed | MetricsLogged | ExitZero | BridgeChecksPassed):
             quoted = answer.lines[0].raw.strip() if answer.lines else f"{item.id}: {answer.found}"

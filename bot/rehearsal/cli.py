@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -38,6 +39,8 @@ REFUSALS: Final = frozenset({Decision.REFUSED, Decision.VOID})
 def main(argv: Sequence[str]) -> int:
     """The exit code of `rehearse`."""
     options = parser().parse_args(list(argv))
+    # Ended like Ctrl-C, so that nothing is left behind.
+    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _rehearse(options, show.console())
     except E2EError as error:
@@ -45,6 +48,8 @@ def main(argv: Sequence[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, earlier)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -91,7 +96,7 @@ def _rehearse(options: argparse.Namespace, console: Console) -> int:
         show.closing(console, repo, told.number, made.repos.head)
         show.write(out, repo, told.number, made.repos.head)
         _keep(made, ran, out)
-        code = _code(ran)
+        code = _code(ran, console)
         show.files(console, out, code, seconds=time.monotonic() - started)
         return code
     finally:
@@ -128,10 +133,11 @@ def _keep(made: workspace.Workspace, ran: act.Ran, out: Path) -> None:
     shutil.copytree(made.artifacts, out / "evidence")
 
 
-def _code(ran: act.Ran) -> ExitCode:
-    """The documented code for what the workflow decided."""
+def _code(ran: act.Ran, console: Console) -> ExitCode:
+    """The documented code for what the workflow decided, which is said too."""
     try:
         plan = decode(ran.outputs.get("plan", ""), Plan, what="the plan job's output")
+        console.print(f"decision {plan.decision.value}: {plan.because}", markup=False, soft_wrap=True)
         if plan.decision is not Decision.RUN:
             return ExitCode.REFUSED if plan.decision in REFUSALS else ExitCode.PASS
         return CODES[decode(ran.outputs.get("verdict", ""), Verdict, what="the judge job's output").outcome]

@@ -114,9 +114,9 @@ def replay(name: str, payload: dict[str, Any], repos: Repos) -> tuple[State, Tol
     sender = str(payload.get("sender", {}).get("login", PERSON))
     build.add_user(state, sender)
     repo.roles[sender] = "write"
-    moment = _moment(payload)
     repo.check_runs.clear()
-    settle(state, repo, repos.head, moment)
+    if payload.get("action") in {"labeled", "created"}:
+        settle(state, repo, repos.head, _moment(payload))
     for one in about.get("labels", []):
         build.put_label(state, repo, number, str(one["name"]))
     if isinstance(payload.get("comment"), dict):

@@ -92,11 +92,13 @@ def _bridge(path: Path, edits: tuple[Edit, ...], caller: str, mcore: str) -> tup
     )
     apply(path, (edit for edit in edits if edit.tree == "base"))
     _git(path, "add", "--all")
+    # What stands in the index for the submodule has no folder: a later `add --all` would take it away.
     _git(path, "update-index", "--add", "--cacheinfo", f"160000,{mcore},{SUBMODULE}")
-    base = _commit(path, "The default branch")
+    base = _commit(path, "The default branch", ())
     _git(path, "switch", "--quiet", "--create", BRANCH)
-    apply(path, (_CHANGE, *(edit for edit in edits if edit.tree == "pull-request")))
-    head = _commit(path, "A small change of the Qwen2 provider")
+    changes = (_CHANGE, *(edit for edit in edits if edit.tree == "pull-request"))
+    apply(path, changes)
+    head = _commit(path, "A small change of the Qwen2 provider", tuple(edit.file for edit in changes))
     _git(path, "switch", "--quiet", "main")
     return base, head
 
@@ -142,9 +144,10 @@ def _replace(path: Path, edit: Edit) -> None:
     path.write_text(text.replace(edit.old, edit.new), encoding="utf-8")
 
 
-def _commit(path: Path, message: str) -> str:
-    # What stands in the index for the submodule has no folder: `--all` would take it away, an explicit path does not.
-    _git(path, "add", "--all", "--", ".", f":(exclude){SUBMODULE}")
+def _commit(path: Path, message: str, changed: tuple[str, ...] = (".",)) -> str:
+    """The new commit of these files and of what the index holds already. Other files are not read again."""
+    if changed:
+        _git(path, "add", "--all", "--", *changed)
     _git(path, "commit", "--quiet", "--allow-empty", "--message", message)
     return _git(path, "rev-parse", "HEAD").strip()
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from bot.rehearsal.act import NOT_REHEARSED, Step
 from bot.rehearsal.state import ACTIONS_LOGIN, CheckRun, Comment, Repository
 
+WORTH_SECONDS: Final = 0.2
 WIDTH: Final = 120
 """Columns where the output is no terminal."""
 FILES: Final = {
@@ -45,9 +46,11 @@ def opening(console: Console, says: str) -> None:
 
 
 def progress(console: Console, step: Step) -> None:
-    """One line for a step that has ended."""
-    mark = "[green]ok[/green]  " if step.result == "success" else f"[red]{step.result}[/red]"
-    console.print(f"{mark} ", Text(f"{step.job.strip()}: {step.step}"), f"[dim]{step.seconds:.1f} s[/dim]", sep="")
+    """One line for a step that has ended; steps that did nothing worth a line are left out."""
+    if step.result == "success" and step.seconds < WORTH_SECONDS:
+        return
+    mark = "[green]ok[/green]" if step.result == "success" else f"[red]{step.result}[/red]"
+    console.print(mark, Text(f"{step.job.strip()}: {step.step},"), f"[dim]{step.seconds:.1f} s[/dim]")
 
 
 def comments_of(repo: Repository, number: int | None) -> list[Comment]:
@@ -58,7 +61,7 @@ def comments_of(repo: Repository, number: int | None) -> list[Comment]:
 def closing(console: Console, repo: Repository, number: int | None, head: str) -> None:
     """The comments as they would look, and the checks."""
     for comment in comments_of(repo, number):
-        console.print(Panel(Markdown(comment.body), title=f"comment by {comment.user}", title_align="left"))
+        console.print(Panel(Markdown(comment.body), title=Text(f"comment by {comment.user}"), title_align="left"))
     table = Table("check run", "status", "conclusion", "title", title=f"checks on {head[:12]}", title_justify="left")
     for run in newest(repo.checks_on(head)):
         table.add_row(run.name, run.status, run.conclusion or "", Text(run.output.title or ""))

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from action.launch.host import HOST
 from action.site import Site, load_site, mirror_of
 from levels.errors import ConfigError
+from levels.model import Phase
+from tests.action.miniature import World
 
 
 def test_argument_then_variable_then_default(tmp_path: Path) -> None:
@@ -49,3 +52,17 @@ def test_a_named_file_must_exist(tmp_path: Path) -> None:
 def test_mirrors_with_and_without_git(asked: str) -> None:
     assert mirror_of(Site(mirrors={"https://h/o/r.git": "/m"}), asked) == "/m"
     assert mirror_of(Site(mirrors={"https://h/o/r.git": "/m"}), "https://h/o/other") is None
+
+
+@pytest.mark.parametrize(
+    ("phase_seconds", "expected"),
+    [
+        pytest.param(None, 3600, id="the-levels-own"),
+        pytest.param(40, 40, id="shorter"),
+        pytest.param(9999, 3600, id="never-longer"),
+    ],
+)
+def test_a_site_may_shorten_a_phase(world: World, phase_seconds: int | None, expected: int) -> None:
+    phase = Phase(id="train", command=("true",), steps=1, minutes=60)
+    job = world.job(world.leg(phases=(phase,)), phase_seconds=phase_seconds)
+    assert HOST.request(job, job.planned_trees, phase).seconds == expected

@@ -64,7 +64,7 @@ def test_a_command(line: str, command: Command) -> None:
     [
         pytest.param("/run-e2e suit=verl", "unknown word: suit=verl", "/run-e2e suite=verl", id="key"),
         pytest.param("/run-e2e suite=nemo", "suite=nemo", "/run-e2e suite=nemo-rl", id="suite"),
-        pytest.param("/run-e2e explian", "explian", "/run-e2e explain", id="word"),
+        pytest.param("/run-e2e explaim", "explaim", "/run-e2e explain", id="word"),
         pytest.param("/run-e2e --dry-run", "--dry-run", "/run-e2e dry-run", id="dashes"),
         pytest.param("/rune2e level=2", "/rune2e", "/run-e2e level=2", id="name"),
         pytest.param("/run_e2e", "/run_e2e", "/run-e2e", id="underscore"),

@@ -189,7 +189,7 @@ def test_somebody_who_may_not_is_answered_and_changes_no_check(opened: Opened) -
 @pytest.mark.parametrize(
     ("body", "words", "reaction"),
     [
-        pytest.param("/run-e2e levle=0", "Did you mean `/run-e2e level=0`?", "eyes", id="typo"),
+        pytest.param("/run-e2e lvel=0", "Did you mean `/run-e2e level=0`?", "eyes", id="typo"),
         pytest.param("/run-e2e help", "Levels of this release:", "eyes", id="help"),
         pytest.param("/run-e2e explain", "The changed files need:", "eyes", id="explain"),
         pytest.param("/run-e2e cancel", "not available yet in this release", "eyes", id="not-yet"),

@@ -210,7 +210,7 @@ COMMENTS = [
     pytest.param("/run-e2e help", Decision.ANSWER, "help", 0, id="help"),
     pytest.param("/run-e2e rerun failed", Decision.ANSWER, "not-yet", 0, id="rerun"),
     pytest.param("/run-e2e cancel", Decision.ANSWER, "not-yet", 0, id="cancel"),
-    pytest.param("/run-e2e levle=0", Decision.ANSWER, "misread", 0, id="typo"),
+    pytest.param("/run-e2e lvel=0", Decision.ANSWER, "misread", 0, id="typo"),
     pytest.param("/run-e2e help\n/run-e2e explain", Decision.ANSWER, "several", 0, id="two-questions"),
     pytest.param("/run-e2e help\n/run-e2e", Decision.RUN, "several", 2, id="question-and-run"),
     pytest.param("/run-e2e level=0\n/run-e2e suite=verl", Decision.RUN, "several", 2, id="two-runs"),
@@ -337,7 +337,7 @@ def test_bad_input_ends_with_a_message_and_a_code(
         world.seen(1)
         file, policy = tmp_path / "event.json", tmp_path / "policy.yaml"
         file.write_text(json.dumps(world.labelled(1)))
-        policy.write_text("version: 1\nminimum_role: wirte\n")
+        policy.write_text("version: 1\nminimum_role: wriite\n")
         changes = {key: str(policy) if value == "POLICY" else value for key, value in changes.items()}
         base = {"GITHUB_EVENT_PATH": str(file), "GITHUB_EVENT_NAME": "pull_request_target"}
         err = io.StringIO()

@@ -9,7 +9,7 @@ from levels.model import Suite
 from levels.subject import Subject
 from levels.verdict import Met
 
-ROOTS = Roots(bridge_src="/work/bridge/src", mcore="/work/bridge/3rdparty/Megatron-LM")
+ROOTS = Roots(bridge_src="/ci/bridge/src", mcore="/ci/bridge/3rdparty/Megatron-LM")
 
 
 def answered(run: ChecksRun) -> Met:
@@ -31,7 +31,7 @@ OWN = ("src/megatron/bridge/models/provider.py", "ValueError: no")
     ("run", "expected"),
     [
         pytest.param(failing(OWN), Met.UNMET, id="raised-in-the-checkout"),
-        pytest.param(failing(("/work/bridge/src/megatron/bridge/a.py", "E")), Met.UNMET, id="absolute-in-the-checkout"),
+        pytest.param(failing(("/ci/bridge/src/megatron/bridge/a.py", "E")), Met.UNMET, id="absolute-in-the-checkout"),
         pytest.param(failing(("3rdparty/Megatron-LM/megatron/core/a.py", "E")), Met.UNMET, id="raised-in-mcore"),
         pytest.param(failing(DRIVER), Met.UNVERIFIED, id="no-driver"),
         pytest.param(failing(("../../opt/site/modelopt/dynamic.py", "TypeError: x")), Met.UNVERIFIED, id="leads-out"),

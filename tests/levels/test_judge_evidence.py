@@ -564,3 +564,32 @@ def test_a_log_that_prints_our_own_words_changes_nothing(suite: Suite, name: str
 
 def test_the_good_logs_are_labelled_pass() -> None:
     assert all("-pass-" in name for name in GOOD_LOGS.values())
+
+
+@SUITES
+def test_a_weight_without_a_mapping_was_not_imported(suite: Suite) -> None:
+    line = "(WorkerDict pid=1) WARNING: No mapping found for megatron_param: decoder.layers.0.mlp.linear_fc1.weight\n"
+    verdict = judge(suite, logs=read(suite, line + good_log(suite)))
+    assert (verdict.outcome, verdict.boundary) == (Outcome.FAIL, Boundary.HF_IMPORT)
+    assert "decoder.layers.0.mlp.linear_fc1.weight" in verdict.sentence
+
+
+@SUITES
+def test_an_empty_log_is_nothing_to_judge(suite: Suite) -> None:
+    verdict = judge(suite, logs=read(suite, ""))
+    assert (verdict.outcome, verdict.boundary) == (Outcome.BLOCKED, Boundary.ENVIRONMENT)
+    assert "is empty" in verdict.sentence
+
+
+@pytest.mark.parametrize("process", list(Process))
+def test_a_package_that_an_import_probe_misses_is_a_dependency(process: Process) -> None:
+    error = (
+        "ModuleNotFoundError: No module named 'modelopt'\nTraceback (most recent call last):\n"
+        f'  File "{ROOT}/megatron/bridge/__init__.py", line 1, in <module>\n    import modelopt\n'
+        "ModuleNotFoundError: No module named 'modelopt'\n"
+    )
+    found = imports(evidence(leg(Suite.VERL)), process, "megatron.bridge", None, error)
+    verdict = judge(Suite.VERL, found)
+    assert (verdict.outcome, verdict.boundary) == (Outcome.BLOCKED, Boundary.DEPENDENCY)
+    assert verdict.first_error is not None
+    assert "No module named 'modelopt'" in verdict.first_error.text
