@@ -10,11 +10,12 @@ from levels import catalogue, deliverables, rules, signatures
 from levels.bundles import read_bundle
 from levels.documents import decode, encode, encode_line
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
+from levels.evidence import MAX_METRICS_BYTES
 from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
 from levels.matrix import matrix, startable
-from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
+from levels.metrics import MetricsFile, read_metrics
 from levels.model import Outcome, Suite
 from levels.plan import Leg, Plan
 from levels.schema import schemas
