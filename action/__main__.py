@@ -3,6 +3,8 @@
 import argparse
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,6 +13,7 @@ from action import dryrun, local, runner
 from action.context import Job
 from action.echo import say
 from action.leftovers import adopt_orphans
+from action.process import Interrupted
 from action.site import Site, load_site
 from levels.catalogue import load
 from levels.documents import decode
@@ -19,24 +22,25 @@ from levels.model import Suite
 from levels.plan import Plan
 
 _EXAMPLES = """examples:
-  python -I -m action run --suite verl --level 0 --dry-run
-  python -I -m action run --suite verl --level 0 --variant rule-reward --bridge ~/Megatron-Bridge \\
+  bridge-e2e run --suite verl --level 0 --dry-run
+  bridge-e2e run --suite verl --level 0 --variant rule-reward --bridge ~/Megatron-Bridge \\
       --suite-repo ~/verl --out run-out --model /models/Qwen2.5-0.5B --python /opt/venv/bin/python
   python -I -m action step checkout --plan plan.json --leg verl-0-lora-ddp --out evidence
 
 exit codes of `step`, and of `run` with --plan:
   0 every phase was run   2 usage or configuration   3 stopped: Blocked   70 our bug   130 interrupted
-`run` on your own trees ends with the code of the verdict: 0 Pass, 1 Fail, 3 Blocked.
+`run` on your own trees ends with the code of the verdict: 0 Pass, 1 Fail, 3 Blocked; 2, 70 and 130 as above.
 """
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="bridge-e2e run", description=__doc__, epilog=_EXAMPLES, formatter_class=argparse.RawTextHelpFormatter
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(
+        prog="bridge-e2e", description=__doc__, epilog=_EXAMPLES, formatter_class=argparse.RawTextHelpFormatter
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = made.add_subparsers(dest="command", required=True)
     run = commands.add_parser(
-        "run", help="all steps of one leg", epilog=_EXAMPLES, formatter_class=parser.formatter_class
+        "run", help="all steps of one leg", epilog=_EXAMPLES, formatter_class=made.formatter_class
     )
     step = commands.add_parser("step", help="one step of one leg, for the workflow")
     step.add_argument("name", choices=tuple(runner.STEPS))
@@ -49,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         command.add_argument("--dry-run", action="store_true", help="print commands and environment, start nothing")
     _person(run)
-    return parser
+    return made
 
 
 def _person(run: argparse.ArgumentParser) -> None:
@@ -156,12 +160,21 @@ def _main(args: argparse.Namespace) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """The exit code; an error that a person can act on is printed, our own bug comes with its traceback."""
-    args = _parser().parse_args(argv)
+    return guarded(parser().parse_args(argv))
+
+
+def guarded(args: argparse.Namespace, run: Callable[[argparse.Namespace], int] = _main) -> int:
+    """The exit code of `run`; Python's own code for a crash, 1, would read as a Fail."""
     try:
-        return _main(args)
+        return run(args)
     except E2EError as error:
         sys.stderr.write(f"bridge-e2e: {error}\n")
         return error.exit_code
+    except (KeyboardInterrupt, Interrupted):
+        return ExitCode.INTERRUPTED
+    except Exception:  # noqa: BLE001 - the one place where a bug of ours becomes exit code 70
+        traceback.print_exc()
+        return ExitCode.BUG
 
 
 if __name__ == "__main__":

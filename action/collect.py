@@ -13,10 +13,9 @@ from action import leftovers
 from action.context import Job, trees_of
 from action.logsink import FULL
 from action.store import Recorder, clean
-from levels.evidence import FileRef, PhaseRun
+from levels.evidence import MAX_METRICS_BYTES, FileRef, PhaseRun
 from levels.model import Phase
 
-MAX_METRICS_BYTES: Final = 64_000_000
 _CHUNK: Final = 1024**2
 
 
@@ -49,7 +48,7 @@ def log_ref(bundle: Path, name: str, *, cut: bool = False) -> FileRef | None:
 def take_metrics(bundle: Path, suite: Path, phase: Phase) -> FileRef | None:
     """A copy of the phase's metrics file in the bundle; null when the wrapper wrote none.
 
-    The suite's tree is hostile by now: links out of the tree are refused, and only the first 64 MB are taken.
+    The suite's tree is hostile by now: links out of the tree are refused, and no more is taken than the judge reads.
     """
     if phase.metrics is None:
         return None

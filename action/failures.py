@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from levels.evidence import CheckFailure
+from levels.evidence import MAX_FAILURES, CheckFailure
 
-MAX_FAILURES: Final = 20
 _SECTION: Final = re.compile(r"^_{3,100} (.{1,300}?) _{3,100}$")
 _PLACE: Final = re.compile(r"^([^\s:][^:]{0,1000}):(\d{1,7}): (?:in .{1,300}|[A-Za-z_][\w.]{0,200})$")
 _END: Final = re.compile(r"^=+ (short test summary|warnings summary|slowest)")

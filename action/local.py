@@ -1,6 +1,5 @@
 """A person's `run`: a level and some folders become a Job. How it is run never belongs here."""
 
-import re
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,6 @@ from levels.plan import Choice, Leg, LegModel, Selection, build_legs
 LOCAL: Final = "local"
 UNKNOWN_COMMIT: Final = "0" * 40
 """Stands in leg.json where the tree is no repository; the Evidence says null."""
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

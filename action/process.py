@@ -62,7 +62,6 @@ class Ended(Record, frozen=True, kw_only=True):
     seconds: float
     leftovers: int
     log_cut: bool
-    disk_full: bool
 
 
 def now() -> str:
@@ -109,7 +108,6 @@ def run(
         seconds=round(time.monotonic() - began, 3),
         leftovers=left,
         log_cut=sink.cut,
-        disk_full=sink.full,
     )
 
 

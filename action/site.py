@@ -13,8 +13,23 @@ from levels.model import EnvName, Record
 
 ENVIRONMENT_VARIABLE: Final = "BRIDGE_E2E_SITE"
 DEFAULT_FILE: Final = Path("/etc/bridge-e2e/site.yaml")
-OWNED: Final = frozenset({"PYTHONPATH", "HOME", "TMPDIR", "HF_HOME", "RAY_ADDRESS", "RAY_TMPDIR", "BRIDGE_E2E_LEG"})
-"""Variables that a leg sets itself; a site that set one would break its isolation or its import proof."""
+OWNED: Final = frozenset(
+    {
+        "PATH",
+        "PYTHONPATH",
+        "PYTHONUNBUFFERED",
+        "HOME",
+        "TMPDIR",
+        "HF_HOME",
+        "XDG_CACHE_HOME",
+        "RAY_ADDRESS",
+        "RAY_TMPDIR",
+        "RAY_USAGE_STATS_ENABLED",
+        "SPT_NOENV",
+        "BRIDGE_E2E_LEG",
+    }
+)
+"""Variables that a leg sets itself: a site's value would be lost without a word, or break isolation or import proof."""
 
 AbsolutePath = Annotated[str, msgspec.Meta(pattern=r"^/[^\n\x00]*$(?!\n)", max_length=1000)]
 Url = Annotated[str, msgspec.Meta(pattern=r"^https://[^\s@]+$(?!\n)", max_length=1000)]
@@ -24,7 +39,9 @@ class Site(Record, frozen=True, kw_only=True):
     """A cluster's local settings. Every field has a default that works on a bare machine."""
 
     version: Annotated[int, msgspec.Meta(ge=1, le=1)] = 1
+    """Of this file's format."""
     launcher: Literal["host"] = "host"
+    """How a phase is started: on this very machine."""
     data: AbsolutePath | None = None
     """Prepared data sets, read-only to legs. Without it a leg prepares its own copy."""
     scratch: AbsolutePath | None = None
@@ -34,6 +51,7 @@ class Site(Record, frozen=True, kw_only=True):
     model_stores: tuple[AbsolutePath, ...] = ()
     """Folders that hold `<org>/<name>` or the hub's `models--<org>--<name>/snapshots/<revision>`; read-only to legs."""
     reward_model: AbsolutePath | None = None
+    """Folder of the reward model, where a level needs one."""
     mirrors: dict[Url, AbsolutePath] = {}
     """Repository address to local clone; the full clone is copied from, never shared with."""
     python: AbsolutePath | None = None
@@ -47,15 +65,21 @@ class Site(Record, frozen=True, kw_only=True):
     path: tuple[AbsolutePath, ...] = ()
     """Put before PATH."""
     env: dict[EnvName, str] = {}
+    """Added to the environment of every program of a leg; the variables that a leg sets itself are refused."""
     uv: Literal["real", "direct"] = "real"
     """`direct` replaces `uv run` by the interpreter; a declared change, printed with every verdict."""
     log_bytes: Annotated[int, msgspec.Meta(ge=100_000, le=MAX_LOG_BYTES)] = MAX_LOG_BYTES
+    """Of a wrapper's log; what is beyond is cut out of its middle, and the cut is recorded."""
     phase_seconds: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """A shorter time limit for every phase than its level's, where a site has one (a queue's, or a rehearsal's)."""
     probe_seconds: Annotated[int, msgspec.Meta(ge=1, le=3600)] = 300
+    """Time limit of one import probe."""
     checks_minutes: Annotated[int, msgspec.Meta(ge=1, le=240)] = 20
+    """Time limit of the focused Bridge tests."""
     prepare_minutes: Annotated[int, msgspec.Meta(ge=1, le=240)] = 20
+    """Time limit for making one data set."""
     git_seconds: Annotated[int, msgspec.Meta(ge=1, le=7200)] = 900
+    """Time limit of one fetch."""
 
 
 def load_site(argument: str | None, environ: dict[str, str] | None = None) -> Site:
@@ -86,7 +110,7 @@ def load_site(argument: str | None, environ: dict[str, str] | None = None) -> Si
             key=f"env.{name}",
             found=name,
             expected="a variable that the leg does not set itself",
-            next_step="use the fields python, pythonpath, tmp or model_stores, or leave it out",
+            next_step="use the fields path, python, pythonpath, tmp or model_stores, or leave it out",
         )
     return site
 

@@ -20,7 +20,7 @@ from levels.plan import Decision, Plan
 
 EPILOG: Final = """\
 example:
-  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name plan --event payload.json --event-name pull_request_target
+  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name bridge-e2e plan --event payload.json --event-name pull_request_target
 
 Writes plan, decision, smoke and deep to the file in GITHUB_OUTPUT; without one the Plan is printed.
 
@@ -54,7 +54,7 @@ def main(
 def parser() -> argparse.ArgumentParser:
     """The options of `plan --event`."""
     made = argparse.ArgumentParser(
-        prog="plan --event",
+        prog="bridge-e2e plan",
         description="What is to run for one event of a pull request, and why.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -2,24 +2,17 @@
 
 Consent is to one commit of 40 hex digits. Whoever does not name it means the head that stood on the page; that is only
 believed when our own check had stood on that head for a while before the label or the comment was made, by GitHub's
-clock: a push just before the click would otherwise run unread code.
+clock: a push just before the click would otherwise run unread code. The times are `pull_request.updated_at` and
+`comment.created_at` of the payload, and `started_at` of our check run, which we never send and GitHub fills.
 """
 
 from datetime import datetime
-from typing import Final, assert_never
+from typing import assert_never
 
 from bot.policy import Policy
 from bot.roles import Role
-from levels.errors import GateRefusal
 from levels.model import Commit, Record
 from levels.plan import Consent
-
-TIME_SOURCES: Final = {
-    "label": "pull_request.updated_at of the payload",
-    "comment": "comment.created_at of the payload",
-    "check": "started_at of our own bridge-e2e check run, which we never send and GitHub fills",
-}
-"""The server-side times that decide, by what they date."""
 
 
 class ByLabel(Record, frozen=True, kw_only=True):
@@ -68,10 +61,6 @@ class Refused(Record, frozen=True, kw_only=True):
     found: str
     expected: str
     hint: str
-
-    def error(self) -> GateRefusal:
-        """The same as an exception, for a log or a command line."""
-        return GateRefusal(doing=self.doing, found=self.found, expected=self.expected, next_step=self.hint)
 
 
 def decide(ask: Ask, facts: Facts, policy: Policy) -> Admitted | Refused:

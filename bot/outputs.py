@@ -1,14 +1,9 @@
 """A Plan as outputs of a workflow job, and lines that are safe in a workflow's log. Opens no file."""
 
-from typing import Final
-
-from levels.documents import MAX_BYTES, encode, encode_line
+from levels.documents import MAX_BYTES, MAX_LINE, encode, encode_line
 from levels.errors import DocumentError
 from levels.matrix import matrix
 from levels.plan import Plan
-
-MAX_LINE: Final = 130_000
-"""Bytes of the Plan's line: the next job's shell gets it in a variable, for which Linux allows 131,072."""
 
 
 def of_plan(plan: Plan) -> dict[str, str]:

@@ -23,9 +23,9 @@ from levels.rulebook import RuleSet
 
 EPILOG: Final = """\
 examples:
-  plan --repo . --base main --head HEAD --explain
-  git diff --name-only main | plan --paths-from - --select-only
-  plan --paths-from files.txt --diff change.patch --json
+  bridge-e2e plan --repo . --base main --head HEAD --explain
+  git diff --name-only main | bridge-e2e plan --paths-from - --select-only
+  bridge-e2e plan --paths-from files.txt --diff change.patch --json
 
 exit codes: 0 selected, or nothing to do; 2 the options or the repository make no sense; 70 a bug of ours
 """
@@ -33,7 +33,7 @@ exit codes: 0 selected, or nothing to do; 2 the options or the repository make n
 
 def main(argv: Sequence[str], *, out: TextIO = sys.stdout, err: TextIO = sys.stderr, stdin: TextIO = sys.stdin) -> int:
     """The exit code of `plan`; prints the answer on `out` and errors on `err`."""
-    options = _parser().parse_args(list(argv))
+    options = parser().parse_args(list(argv))
     try:
         book, levels = rules.load(), catalogue.load()
         analysis = _analysis(options, book, stdin)
@@ -45,23 +45,24 @@ def main(argv: Sequence[str], *, out: TextIO = sys.stdout, err: TextIO = sys.std
     return ExitCode.PASS
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="plan",
+def parser() -> argparse.ArgumentParser:
+    """The options of `plan` for a repository or a list."""
+    made = argparse.ArgumentParser(
+        prog="bridge-e2e plan",
         description="Which levels of verl and NeMo-RL a change needs, and why.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--repo", type=Path, metavar="DIR", help="git repository, bare or not")
-    parser.add_argument("--base", metavar="REV", help="what the change goes into; its merge base with --head counts")
-    parser.add_argument("--head", metavar="REV", help="the change")
-    parser.add_argument("--paths-from", metavar="FILE", help="one path a line, or a JSON list; - is standard input")
-    parser.add_argument("--diff", type=Path, metavar="FILE", help="a unified diff that shows the changed lines")
-    shape = parser.add_mutually_exclusive_group()
+    made.add_argument("--repo", type=Path, metavar="DIR", help="git repository, bare or not")
+    made.add_argument("--base", metavar="REV", help="what the change goes into; its merge base with --head counts")
+    made.add_argument("--head", metavar="REV", help="the change")
+    made.add_argument("--paths-from", metavar="FILE", help="one path a line, or a JSON list; - is standard input")
+    made.add_argument("--diff", type=Path, metavar="FILE", help="a unified diff that shows the changed lines")
+    shape = made.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="the whole Selection as JSON")
     shape.add_argument("--select-only", action="store_true", help='only {"verl": [..], "nemo-rl": [..]}')
     shape.add_argument("--explain", action="store_true", help="every level with rule, file and GPU-minutes (default)")
-    return parser
+    return made
 
 
 def _analysis(options: argparse.Namespace, book: RuleSet, stdin: TextIO) -> Analysis:
@@ -71,7 +72,7 @@ def _analysis(options: argparse.Namespace, book: RuleSet, stdin: TextIO) -> Anal
             doing="reading the options of plan",
             found=", ".join(_given(options)) or "none of them",
             expected="--repo, --base and --head together, or --paths-from and/or --diff",
-            next_step="see `plan --help`",
+            next_step="see `bridge-e2e plan --help`",
         )
     if options.repo:
         return changes_between(options.repo, options.base, options.head, wants=book.wants_content)

@@ -23,14 +23,14 @@ CODES: Final = {Outcome.PASS: ExitCode.PASS, Outcome.FAIL: ExitCode.FAIL, Outcom
 
 RECEIPT_EPILOG: Final = """\
 example:
-  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name receipt --plan plan.json
+  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name python -I -m bot receipt --plan plan.json
 
 exit codes: 0 published; 2 the Plan or an option makes no sense; 5 GitHub unavailable; 70 a bug of ours
 """
 REPORT_EPILOG: Final = """\
 examples:
-  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name report --plan plan.json --verdict verdict.json
-  report --plan plan.json --verdict verdict.json --dry-run out
+  GITHUB_TOKEN=... GITHUB_REPOSITORY=owner/name bridge-e2e report --plan plan.json --verdict verdict.json
+  bridge-e2e report --plan plan.json --verdict verdict.json --dry-run out
 
 A verdict that is missing or broken is reported as such, and every check is closed.
 
@@ -47,7 +47,7 @@ def receive(
     err: TextIO = sys.stderr,
 ) -> int:
     """The exit code of `receipt`."""
-    parser = _parser("receipt", "Answer at once what a plan decided.", RECEIPT_EPILOG)
+    parser = _parser("python -I -m bot receipt", "Answer at once what a plan decided.", RECEIPT_EPILOG)
     options = parser.parse_args(list(argv))
     return _guarded("receipt", err, lambda: _receive(options.plan, settings.read(environ), pace))
 
@@ -60,7 +60,9 @@ def report(
     err: TextIO = sys.stderr,
 ) -> int:
     """The exit code of `report`."""
-    parser = _parser("report", "Publish a verdict, or write what would be published to files.", REPORT_EPILOG)
+    parser = _parser(
+        "bridge-e2e report", "Publish a verdict, or write what would be published to files.", REPORT_EPILOG
+    )
     parser.add_argument(
         "--verdict", type=Path, metavar="FILE", help="the Verdict; without one the run counts as Blocked"
     )

@@ -108,7 +108,7 @@ class LegView:
         leg = self.leg
         suite = leg.suite.value
         fetched = f"pull/{self.pull_request}/head" if self.pull_request else leg.bridge_commit
-        variants = f" --variants {','.join(leg.variants)}" if leg.variants else ""
+        variants = "".join(f" --variant {variant}" for variant in leg.variants)
         trees = f"--bridge Megatron-Bridge --suite-repo {suite}"
         return "\n".join(
             (

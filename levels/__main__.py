@@ -6,17 +6,18 @@ import traceback
 from pathlib import Path
 from typing import Final
 
-from levels import catalogue, deliverables, signatures
+from levels import catalogue, deliverables, rules, signatures
 from levels.bundles import read_bundle
 from levels.documents import decode, encode
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
+from levels.evidence import MAX_METRICS_BYTES
 from levels.files import append, writing
 from levels.fitting import line_of
 from levels.judge import Bundle, judge_leg, judge_log, judge_plan
 from levels.listing import levels_table
 from levels.logs import read_log
 from levels.matrix import matrix, startable
-from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
+from levels.metrics import MetricsFile, read_metrics
 from levels.model import Outcome, Suite
 from levels.plan import Leg, Plan
 from levels.schema import schemas
@@ -193,9 +194,10 @@ def _metrics(path: Path | None) -> MetricsFile | None:
 def _validate() -> ExitCode:
     known = catalogue.load()
     deliverables.load()
+    rules.load()
     for suite in Suite:
         signatures.load(suite)
-    print(f"{len(known.levels)} levels, pins, signatures, stages and deliverables are right")
+    print(f"{len(known.levels)} levels, pins, rules, signatures, stages and deliverables are right")
     return ExitCode.PASS
 
 

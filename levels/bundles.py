@@ -6,10 +6,10 @@ from typing import Final
 
 from levels.documents import MAX_BYTES, decode
 from levels.errors import DocumentError
-from levels.evidence import MAX_LOG_BYTES, Evidence, FileRef, PhaseRun
+from levels.evidence import MAX_LOG_BYTES, MAX_METRICS_BYTES, Evidence, FileRef, PhaseRun
 from levels.judge import Bundle, LegLogs
 from levels.logs import read_log
-from levels.metrics import MAX_METRICS_BYTES, MetricsFile, read_metrics
+from levels.metrics import MetricsFile, read_metrics
 from levels.signatures import Knowledge
 
 CHUNK_BYTES: Final = 1 << 20
@@ -73,7 +73,9 @@ def _file_problem(folder: Path, reference: FileRef, limit: int) -> str | None:
         size = _regular_size(path)
         if not path.resolve().is_relative_to(folder.resolve()):
             return f"{reference.path} lies outside the bundle"
-        if size > limit or size != reference.bytes:
+        if size > limit:
+            return f"{reference.path} has {size} bytes, more than {limit}"
+        if size != reference.bytes:
             return f"{reference.path} has {size} bytes, not {reference.bytes}"
         if _digest(path) != reference.sha256:
             return f"{reference.path} is not the file that the evidence names (SHA-256 differs)"

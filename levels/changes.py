@@ -4,7 +4,7 @@ Everything here reads hostile text: one pass, bounded sizes, no regular expressi
 `Change.doubt`; nothing is guessed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -94,11 +94,6 @@ class Source(Record, frozen=True, kw_only=True):
     """Hunks only, as GitHub's API gives them; null when there are none or GitHub left them out."""
     lines: int | None = None
     """Changed lines by the list's own count; a file with lines and no patch is doubtful."""
-
-
-def from_paths(paths: Iterable[str]) -> tuple[Change, ...]:
-    """A Change for each path, of which nothing else is known."""
-    return tuple(Change(path=path) for path in paths)
 
 
 def from_source(source: Source) -> Patch:

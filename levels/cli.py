@@ -17,7 +17,7 @@ COMMANDS: Final = {
     "catalogue": ("levels", "the levels: GPUs, minutes, what a Pass proves"),
     "rehearse": ("bot", "a pull-request event through the real workflow files, on this machine"),
     "schema": ("levels", "write the JSON Schemas of the documents"),
-    "validate": ("levels", "check a document against its schema"),
+    "validate": ("levels", "check every YAML file of levels/"),
 }
 """Subcommand to zone and help text."""
 

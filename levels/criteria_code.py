@@ -5,15 +5,13 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from levels.answers import Answer, at, under
-from levels.evidence import CheckFailure, ChecksRun, Roots, TreeState
+from levels.evidence import MAX_FAILURES, CheckFailure, ChecksRun, Roots, TreeState
 from levels.log_stages import Note
 from levels.model import ImportPath, Process
 from levels.subject import Subject
 from levels.verdict import Met
 
 MAX_NAMED: Final = 3
-MAX_FAILURES: Final = 20
-"""As many as the runner records."""
 _MISSING_MODULE: Final = re.compile(r"No module named '([A-Za-z0-9_]{1,100})")
 _INSTALLED: Final = ("site-packages", "dist-packages", "/3rdparty/Megatron-Bridge-workspace/")
 

@@ -16,8 +16,10 @@ from levels.errors import DocumentError
 MAX_BYTES: Final = {"plan": 900_000, "evidence": 4_000_000, "verdict": 900_000}
 """A job output holds 1 MB. Source: GITHUB.md section 6."""
 
-MAX_PLAIN_LINE: Final = 100_000
+MAX_LINE: Final = 130_000
 """A job output reaches the next job's shell in a variable, and Linux allows 131,072 bytes for one (MAX_ARG_STRLEN)."""
+MAX_PLAIN_LINE: Final = 100_000
+"""A longer document is packed."""
 PACKED: Final = b"zlib:"
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -61,12 +61,6 @@ class DocumentError(E2EError):
     exit_code = ExitCode.USAGE
 
 
-class GateRefusal(E2EError):
-    """The person or the event may not start this run. Answered on the pull request."""
-
-    exit_code = ExitCode.REFUSED
-
-
 class EnvironmentBlocked(E2EError):
     """The leg cannot go on, and no program under test is at fault."""
 

@@ -8,6 +8,10 @@ from levels.model import Boundary, Commit, Id, Process, Record
 
 MAX_LOG_BYTES: Final = 4 * 1024**3
 """A log beyond this is cut by the runner, and the cut is recorded."""
+MAX_METRICS_BYTES: Final = 32 * 1024**2
+"""The runner takes no more of a metrics file than the judge reads."""
+MAX_FAILURES: Final = 20
+"""Failing Bridge tests that are recorded."""
 MAX_TEXT: Final = 4_000
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
@@ -94,7 +98,7 @@ class ChecksRun(Record, frozen=True, kw_only=True):
     skipped_because: Text | None = None
     """Set when they were not started at all."""
     failures: tuple[CheckFailure, ...] = ()
-    """At most 20 of them."""
+    """At most `MAX_FAILURES` of them."""
 
 
 class PhaseRun(Record, frozen=True, kw_only=True):

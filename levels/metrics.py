@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
+from levels.evidence import MAX_METRICS_BYTES
 from levels.model import Aggregate, Record
 
-MAX_METRICS_BYTES: Final = 32 * 1024**2
 MAX_SERIES: Final = 4_000
 MAX_POINTS: Final = 2_000_000
 MAX_STEP_DIGITS: Final = 9

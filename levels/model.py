@@ -330,7 +330,6 @@ class Variant(Record, frozen=True, kw_only=True):
     drops_criteria: tuple[Id, ...] = ()
     gpus: int | None = None
     minutes: int | None = None
-    on_request_only: bool = False
 
 
 class Requirement(Record, frozen=True, kw_only=True):
@@ -354,8 +353,6 @@ class Level(Record, frozen=True, kw_only=True):
     number: int
     id: Id
     title: str
-    run_title: str
-    """Text of the run's row in the summary, for example `LoRA + DDP`."""
     required_when: str
     proves: tuple[str, ...]
     does_not_prove: tuple[str, ...]
@@ -367,8 +364,6 @@ class Level(Record, frozen=True, kw_only=True):
     opt_in: bool = False
     """Only when asked or directly touched; left out of `level=all`."""
     default_model: str
-    deliverables: dict[str, str] = {}
-    """Words accepted by `judge --requested` that this level covers, with a title each."""
     bridge_tests: tuple[str, ...] = ()
     """Focused Bridge tests, relative to the Bridge root."""
     requirements: tuple[Requirement, ...] = ()

@@ -10,7 +10,7 @@ Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
 
 
 class Image(Record, frozen=True, kw_only=True):
-    """A container image. `digest` is null until `doctor` or a pin bump has read it from the registry."""
+    """A container image. `digest` is null until somebody has read it from the registry."""
 
     repository: str
     tag: str
@@ -35,7 +35,7 @@ class SuitePin(Record, frozen=True, kw_only=True):
 
 
 class ModelPin(Record, frozen=True, kw_only=True):
-    """A model that levels may ask for. `revision` is null until `prepare` has read it from the hub."""
+    """A model that levels may ask for. `revision` is null until somebody has read it from the hub."""
 
     name: str
     revision: Commit | None
@@ -74,7 +74,7 @@ class Pins(Record, frozen=True, kw_only=True):
 
     version: Annotated[int, msgspec.Meta(ge=1, le=1)]
     bridge_repository: Annotated[str, msgspec.Meta(pattern=r"^https://[^\s]+$")]
-    """Where `Bridge` is expected to live; used in messages only."""
+    """Where Bridge lives. A pull request's leg is cloned from the event's own repository instead."""
     mcore_repository: Annotated[str, msgspec.Meta(pattern=r"^https://[^\s]+$")]
     """The only place from which the submodule is fetched, whatever `.gitmodules` of a pull request says."""
     suites: tuple[SuitePin, ...]

@@ -5,11 +5,18 @@ usage: python tools/docs.py [--check]
 A generated part stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->`; facts live in YAML and code.
 """
 
+import ast
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
+import msgspec
+
+from action.site import Site
+from bot import policy
+from bot.commands import usage
 from levels.catalogue import load
 from levels.errors import ExitCode
 
@@ -75,6 +82,53 @@ def exit_codes() -> str:
     )
 
 
+def commands() -> str:
+    """The commands of a comment, as `/run-e2e help` shows them."""
+    return f"```text\n{usage()}\n```"
+
+
+def consent() -> str:
+    """Roles, labels and waiting times of policy.yaml."""
+    rights = policy.load()
+    settled = rights.settled_seconds
+    labels = [
+        f"- label `{label}`: what the rules select of {' and '.join(suite.label for suite in suites)}"
+        for label, suites in rights.labels.items()
+    ]
+    forks = f"{settled.fork} seconds on forks" if rights.labels_on_forks else "labels on forks are refused"
+    roles = f"role `{rights.minimum_role.value}` or above; to ask a question: `{rights.minimum_role_to_ask.value}`"
+    waiting = f"- a head counts as read after {settled.same_repository} seconds ({forks})"
+    return "\n".join((*labels, f"- to start a run: {roles}", waiting))
+
+
+def site() -> str:
+    """The fields of the site file."""
+    defaults = msgspec.to_builtins(Site())
+    rows = ["| field | default | says |", "|---|---|---|"]
+    rows += [f"| `{name}` | {_default(defaults[name])} | {says} |" for name, says in _said(Site)]
+    return "\n".join(rows)
+
+
+def _default(value: object) -> str:
+    return f"`{value}`" if isinstance(value, int | str) else "none"
+
+
+def _said(kind: type[msgspec.Struct]) -> Iterator[tuple[str, str]]:
+    """Each field with the text below it. Raises: TypeError for a field without one."""
+    source = Path(sys.modules[kind.__module__].__file__ or "").read_text(encoding="utf-8")
+    (body,) = (
+        node.body for node in ast.parse(source).body if isinstance(node, ast.ClassDef) and node.name == kind.__name__
+    )
+    for field, below in pairwise([*body, ast.Pass()]):
+        if not isinstance(field, ast.AnnAssign):
+            continue
+        says = below.value if isinstance(below, ast.Expr) else None
+        if not isinstance(says, ast.Constant):
+            message = f"{ast.unparse(field.target)} of {kind.__name__} has no text below it"
+            raise TypeError(message)
+        yield ast.unparse(field.target), str(says.value)
+
+
 def caller() -> str:
     """The caller workflow, byte for byte the file that the rehearsal runs."""
     return f"```yaml\n{(ROOT / 'examples' / 'bridge-e2e.yml').read_text(encoding='utf-8').rstrip()}\n```"
@@ -85,6 +139,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "variants": variants,
     "pins": pins,
     "exit-codes": exit_codes,
+    "commands": commands,
+    "consent": consent,
+    "site": site,
     "caller": caller,
 }
 

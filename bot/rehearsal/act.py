@@ -46,12 +46,12 @@ class Step(Record, frozen=True, kw_only=True):
 class Ran(msgspec.Struct, kw_only=True):
     """What act said, filled as it runs."""
 
-    code: int = 0
     outputs: dict[str, str] = {}
     """Job outputs by name; the last one of a name counts."""
     jobs: dict[str, str] = {}
     """Job to result."""
     errors: list[str] = []
+    """Lines of act's that are no JSON: act itself complains."""
 
 
 def listens(told: Told) -> bool:
@@ -87,7 +87,6 @@ def run(workspace: Workspace, told: Told, api_url: str, log: Path, say: Callable
             _follow(process, file.write, ran, say)
         finally:
             _end(process)
-    ran.code = process.returncode
     return ran
 
 

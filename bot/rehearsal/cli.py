@@ -23,14 +23,16 @@ from levels.verdict import Verdict
 
 EPILOG: Final = """\
 examples:
-  rehearse                                  label verl-e2e on a small pull request: level 0 of both suites
-  rehearse --scenario fail-provider         the same, on a pull request that breaks the provider
-  rehearse --suite verl --level 0           the comment `/run-e2e suite=verl level=0 sha=...`
-  rehearse --event payload.json             a recorded event; its commits become the miniature's
+  bridge-e2e rehearse                           label verl-e2e on a small pull request: level 0 of both suites
+  bridge-e2e rehearse --scenario fail-provider  the same, on a pull request that breaks the provider
+  bridge-e2e rehearse --suite verl --level 0    the comment `/run-e2e suite=verl level=0 sha=...`
+  bridge-e2e rehearse --event payload.json      a recorded event; its commits become the miniature's
 
 exit codes: 0 Pass, or nothing to run; 1 Fail; 2 options; 3 Blocked; 4 refused; 70 a bug of ours; 130 interrupted
 """
 CODES: Final = {Outcome.PASS: ExitCode.PASS, Outcome.FAIL: ExitCode.FAIL, Outcome.BLOCKED: ExitCode.BLOCKED}
+SHOWN_ERRORS: Final = 10
+"""Lines of act itself, which say why no job gave an output."""
 REFUSALS: Final = frozenset({Decision.REFUSED, Decision.VOID})
 
 
@@ -53,7 +55,10 @@ def main(argv: Sequence[str]) -> int:
 def parser() -> argparse.ArgumentParser:
     """The options of `rehearse`."""
     made = argparse.ArgumentParser(
-        prog="rehearse", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="bridge-e2e rehearse",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     made.add_argument("--event", type=Path, metavar="FILE", help="a recorded webhook payload")
     made.add_argument("--event-name", metavar="NAME", help="its event, where the payload does not show it")
@@ -138,6 +143,7 @@ def _code(ran: act.Ran, console: Console) -> ExitCode:
         return CODES[decode(ran.outputs.get("verdict", ""), Verdict, what="the judge job's output").outcome]
     except DocumentError as error:
         _complain(error)
+        sys.stderr.writelines(f"act: {line}\n" for line in ran.errors[-SHOWN_ERRORS:])
         return ExitCode.BUG
 
 

@@ -13,7 +13,6 @@ COMPARE_FILES: Final = 300
 """Source: docs.github.com/en/rest/commits/commits#compare-two-commits."""
 MAX_CONTENT_BYTES: Final = 1024 * 1024
 """Above it, `content` is empty and `encoding` is `none`. Source: docs.github.com/en/rest/repos/contents."""
-LIST_FIELDS: Final = ("html_url", "git_url", "download_url")
 
 
 def _person(one: Person) -> Json:

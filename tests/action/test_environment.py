@@ -10,6 +10,7 @@ import pytest
 from action import environment
 from action.context import InPlace
 from action.environment import (
+    PASSED,
     base_env,
     find_program,
     interpreter,
@@ -23,6 +24,7 @@ from action.environment import (
     settings_of,
 )
 from action.leftovers import TOKEN_VARIABLE
+from action.site import OWNED
 from levels.catalogue import load
 from levels.errors import EnvironmentBlocked
 from levels.model import Phase, Suite
@@ -50,6 +52,17 @@ def test_every_cache_is_the_legs_own_and_ray_starts_its_own_cluster(world: World
     assert env["RAY_ADDRESS"] == "local"
     other = world.job(msgspec.structs.replace(job.leg, id="another-leg"))
     assert (other.tmp, other.token) != (job.tmp, job.token)
+
+
+def test_a_site_can_set_nothing_that_a_leg_sets(world: World) -> None:
+    job = world.job()
+    values = dict.fromkeys((*OWNED, *PASSED, "SITES_OWN"), "of the site")
+    env = phase_env(
+        msgspec.structs.replace(job, site=msgspec.structs.replace(job.site, env=values)),
+        job.planned_trees,
+        job.leg.phases[0],
+    )
+    assert {name for name in values if env[name] != "of the site"} == OWNED
 
 
 def test_rays_sockets_fit(world: World) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from action.failures import MAX_FAILURES, failures_of
+from action.failures import failures_of
 
 DRIVER = """\
 =================================== FAILURES ===================================
@@ -81,4 +81,4 @@ def test_failures_are_read(text: str, expected: list[tuple[str, str, str]]) -> N
 
 
 def test_only_the_first_failures_are_kept() -> None:
-    assert len(failures_of((OWN * 50).splitlines())) == MAX_FAILURES
+    assert len(failures_of((OWN * 50).splitlines())) == 20

@@ -1,5 +1,6 @@
 """The program as it is started: exit codes, signals, kill -9, and nothing left running."""
 
+import argparse
 import os
 import signal
 import subprocess
@@ -15,10 +16,12 @@ import pytest
 import yaml
 
 from action import runner
-from action.__main__ import main
+from action.__main__ import guarded, main
 from action.context import InPlace
+from action.process import Interrupted
 from levels.catalogue import load
 from levels.documents import decode, encode
+from levels.errors import UsageError
 from levels.evidence import Evidence
 from levels.model import Phase, Suite
 from levels.plan import Decision, Leg, Plan, Selection
@@ -40,6 +43,32 @@ def plan_of(*legs: Leg) -> Plan:
         selection=Selection(chosen=(), skipped=()),
         legs=legs,
     )
+
+
+def raising(error: BaseException) -> Callable[[object], int]:
+    def run(_: object) -> int:
+        raise error
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        pytest.param(ZeroDivisionError("a bug"), 70, "Traceback", id="our-bug-is-no-fail"),
+        pytest.param(KeyboardInterrupt(), 130, "", id="interrupted"),
+        pytest.param(Interrupted(signal.SIGTERM), 130, "", id="told-to-stop"),
+        pytest.param(
+            UsageError(doing="a", found="b", expected="c", next_step="d"),
+            2,
+            "bridge-e2e: a: found b; expected c. Next: d",
+            id="usage",
+        ),
+    ],
+)
+def test_how_the_program_ends(error: BaseException, code: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(argparse.Namespace(), raising(error)) == code
+    assert says in capsys.readouterr().err
 
 
 class Setup:

@@ -29,6 +29,7 @@ def test_argument_then_variable_then_default(tmp_path: Path) -> None:
         pytest.param("version: 1\ndata: /a\ndata: /b\n", "stands twice", id="duplicate"),
         pytest.param("version: 1\nenv: {X: 1}\n", "quote the value", id="unquoted"),
         pytest.param("version: 1\nenv: {PYTHONPATH: /x}\n", "env.PYTHONPATH", id="pythonpath"),
+        pytest.param("version: 1\nenv: {PATH: /x}\n", "env.PATH", id="path"),
         pytest.param("version: 1\nenv: {RAY_ADDRESS: auto}\n", "env.RAY_ADDRESS", id="ray-address"),
         pytest.param("version: 1\nmirrors: {'https://u:p@host/x': /m}\n", "mirrors", id="credential"),
         pytest.param("version: 1\nuv: maybe\n", "uv", id="enum"),

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from bot.changes import changes_between, changes_from_diff
 from levels import catalogue, rules
-from levels.changes import STATUS_OF_API, Change, from_paths
+from levels.changes import STATUS_OF_API, Change
 from levels.model import Suite
 
 Case = dict[str, Any]
@@ -29,7 +29,7 @@ def by_path(case: Case) -> Iterable[Change]:
 
 
 def by_plain_list(case: Case) -> Iterable[Change]:
-    return from_paths(file["path"] for file in case["files"])
+    return [Change(path=file["path"]) for file in case["files"]]
 
 
 def by_content(repo: Path) -> Reader:
