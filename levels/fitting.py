@@ -8,11 +8,9 @@ from typing import Final
 
 import msgspec
 
-from levels.documents import MAX_BYTES, encode_line
+from levels.documents import MAX_BYTES, MAX_LINE, encode_line
 from levels.verdict import Verdict
 
-MAX_LINE: Final = 130_000
-"""Bytes of the line, below MAX_ARG_STRLEN of Linux (131,072, with the variable's name)."""
 ROOMS: Final = (2_000, 600, 300, 150)
 """Characters that a text keeps, tried in order. A repository's name has up to 140, ids and commits have fewer."""
 MAX_ITEMS: Final = 40

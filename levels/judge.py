@@ -7,7 +7,6 @@ import msgspec
 
 from levels.answers import Answer
 from levels.assemble import assemble
-from levels.budget import within
 from levels.catalogue import Catalogue, criteria_of, limitations_of, variants_of
 from levels.criteria import check
 from levels.decisions import NO_EVIDENCE, Decision, decide, refused, stopped
@@ -48,9 +47,7 @@ class Bundle(msgspec.Struct):
 def judge_plan(
     plan: Plan, bundles: Mapping[str, Bundle | None], catalogue: Catalogue, knowledge: Mapping[str, Knowledge]
 ) -> Verdict:
-    """One verdict for each planned leg, whatever `bundles` holds, in a document that a job output can carry.
-
-    Legs that nobody planned are not looked at.
+    """One verdict for each planned leg, whatever `bundles` holds; legs that nobody planned are not looked at.
 
     Args:
         plan: what was to run.
@@ -73,7 +70,7 @@ def judge_plan(
                 problem=bundle.problem,
             )
         )
-    verdict = Verdict(
+    return Verdict(
         plan=plan.id,
         repository=plan.repository,
         pull_request=plan.pull_request,
@@ -82,7 +79,6 @@ def judge_plan(
         outcome=overall(tuple(leg.outcome for leg in legs)),
         legs=tuple(legs),
     )
-    return within(verdict)
 
 
 def judge_leg(

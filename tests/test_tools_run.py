@@ -20,7 +20,7 @@ def checkout(root: Path, failing: str | None) -> Path:
     programs.mkdir(parents=True)
     for name in TOOLS:
         code = 3 if name == failing else 0
-        (programs / name).write_text(f'#!/bin/sh\necho {name} >> "{root}/called"\nexit {code}\n')
+        (programs / name).write_text(f'#!/bin/sh\necho {name} >> "{root}/called"; echo tests/x.py::y\nexit {code}\n')
         (programs / name).chmod(0o755)
     sums = subprocess.run(
         ["sha256sum", "requirements/dev.lock", "pyproject.toml"], cwd=root, check=True, capture_output=True

@@ -2,17 +2,16 @@
 
 import random
 
-import msgspec
 import pytest
 
-from levels.budget import within
-from levels.documents import MAX_BYTES, decode, encode, encode_line
+from levels.documents import decode
 from levels.evidence import CheckFailure, ChecksRun, Evidence
+from levels.fitting import line_of
 from levels.judge import Bundle, LegLogs, judge_plan
 from levels.model import Outcome, Suite
 from levels.plan import Decision, Leg, Plan, Selection
 from levels.verdict import Verdict
-from tests.levels.judging import CATALOGUE, changed, evidence, facts, judge, knowledge, leg
+from tests.levels.judging import CATALOGUE, changed, evidence, facts, knowledge, leg
 
 MAX_ARG_STRLEN = 131_072
 TEXT = 4_000
@@ -67,17 +66,13 @@ def verdict_of(*found: tuple[Leg, Evidence, LegLogs]) -> Verdict:
     return judge_plan(plan, bundles, CATALOGUE, {suite.value: knowledge(suite) for suite in Suite})
 
 
-def fits(verdict: Verdict) -> bool:
-    return len(encode_line(verdict)) < MAX_ARG_STRLEN and len(encode(verdict)) <= MAX_BYTES["verdict"]
-
-
 @pytest.mark.parametrize("worsen", [dirty, stated, commanded, checked, all_of_it])
 def test_a_leg_that_says_too_much_is_judged_and_published(worsen: object) -> None:
     assert callable(worsen)
     found = [(leg(suite), worsen(evidence(leg(suite))), LegLogs()) for suite in Suite]
-    verdict = verdict_of(*found)
-    assert fits(verdict)
-    assert decode(encode_line(verdict), Verdict, what="it") == verdict
+    line = line_of(verdict_of(*found))
+    assert len(line.encode()) < MAX_ARG_STRLEN
+    verdict = decode(line, Verdict, what="it")
     assert [item.leg for item in verdict.legs] == [planned.id for planned, _, _ in found]
     assert {item.outcome for item in verdict.legs} <= {Outcome.BLOCKED, Outcome.FAIL}
     assert all(item.criteria and item.boundary for item in verdict.legs)
@@ -90,19 +85,7 @@ def test_as_many_legs_as_both_procedures_have_fit() -> None:
     logs = LegLogs(logs={run.id: facts(log, Suite.VERL) for run in planned.phases})
     much = all_of_it(evidence(planned))
     found = [(one, changed(much, leg=one.id), logs) for one in legs]
-    verdict = verdict_of(*found)
-    assert fits(verdict)
+    line = line_of(verdict_of(*found))
+    assert len(line.encode()) < MAX_ARG_STRLEN
+    verdict = decode(line, Verdict, what="it")
     assert len(verdict.legs) == len(legs)
-
-
-def test_what_is_left_out_is_said() -> None:
-    one = msgspec.structs.replace(judge(Suite.VERL), limitations=tuple(noise() for _ in range(100)))
-    verdict = Verdict(plan="0" * 12, repository="o/r", pull_request=1, head=None, outcome=one.outcome, legs=(one,))
-    (short,) = within(verdict).legs
-    assert short.limitations[-1].endswith("more are left out here")
-
-
-def test_a_verdict_that_fits_stays_as_it_is() -> None:
-    one = judge(Suite.VERL)
-    verdict = Verdict(plan="0" * 12, repository="o/r", pull_request=1, head=None, outcome=one.outcome, legs=(one,))
-    assert within(verdict) is verdict
