@@ -51,7 +51,7 @@ class Ran(msgspec.Struct, kw_only=True):
     jobs: dict[str, str] = {}
     """Job to result."""
     errors: list[str] = []
-    """Lines of act's that are no JSON: act itself complains."""
+    """What act itself complains of."""
 
 
 def listens(told: Told) -> bool:
@@ -121,6 +121,8 @@ def _read(line: bytes, ran: Ran) -> Iterator[Step]:
     except msgspec.DecodeError:
         ran.errors.append(line.decode("utf-8", "replace").strip())
         return
+    if said.get("level") in {"error", "fatal"}:
+        ran.errors.append(str(said.get("msg", "")).strip())
     job = str(said.get("job", "")).rpartition("/")[2]
     if said.get("command") == "set-output" and isinstance(said.get("arg"), str):
         ran.outputs[str(said.get("name"))] = said["arg"]
