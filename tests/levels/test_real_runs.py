@@ -107,8 +107,7 @@ OTHER_CORE = "(WorkerDict pid=3) /workspace/Megatron-LM/megatron/core/models/bac
             id="vanilla",
         ),
         pytest.param(
-            REAL
-            + "(WorkerDict pid=3) WARNING: Can't find the following HF parameters in hf_keys: ['a.weight', 'b.weight']\n",
+            REAL + "(WorkerDict pid=3) WARNING: Can't find the following HF parameters in hf_keys: ['a.w', 'b.w']\n",
             Outcome.FAIL,
             Boundary.HF_IMPORT,
             id="weights-skipped-in-list-form",
