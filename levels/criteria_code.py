@@ -18,7 +18,7 @@ _INSTALLED: Final = ("site-packages", "dist-packages", "/3rdparty/Megatron-Bridg
 
 def import_path(criterion: ImportPath, subject: Subject) -> Answer:
     """`module` came from below its root, in the probe and in the log."""
-    wrong = _wrong_root_in_log(subject) if criterion.module == "megatron.bridge" else None
+    wrong = _wrong_root_in_log(subject) if criterion.module == "megatron.bridge" else _wrong_core_in_log(subject)
     if wrong:
         return wrong
     if subject.evidence is None:
@@ -54,6 +54,19 @@ def _wrong_root_in_log(subject: Subject) -> Answer | None:
             wrong = not under(root, wanted) if wanted else any(part in root + "/" for part in _INSTALLED)
             if wrong:
                 found = f"megatron.bridge from {root}" + (f", not below {wanted}" if wanted else "")
+                return Answer(
+                    met=Met.UNMET, found=found, source=at(phase, note), lines=(note,), log_name=phase.log_name
+                )
+    return None
+
+
+def _wrong_core_in_log(subject: Subject) -> Answer | None:
+    """Another `megatron.core` than the probes found: what the wrapper or an image put before the checkout's."""
+    wanted = subject.evidence.roots.mcore if subject.evidence and subject.evidence.roots else None
+    for phase in subject.phases if wanted else ():
+        for root, note in (phase.log.core_imports if phase.log else {}).items():
+            if wanted and not under(root, wanted):
+                found = f"megatron.core from {root}, not below {wanted}"
                 return Answer(
                     met=Met.UNMET, found=found, source=at(phase, note), lines=(note,), log_name=phase.log_name
                 )

@@ -71,7 +71,17 @@ def _missing(launch: Launch, line: Line, text: str) -> None:
             launch.missing.setdefault(name, note(line))
 
 
+def _by_trainer(line: Line) -> bool:
+    """Whether the process that counts steps wrote it: a sample that a worker prints may look like a step.
+
+    Source: verl-project/verl: verl/trainer/main_ppo.py@1dda039b9c6311889a9c9a26040677e1254814f9, `TaskRunnerV1`.
+    """
+    return not line.actor or line.actor.startswith(("TaskRunner", "main_task"))
+
+
 def _verl(launch: Launch, line: Line, text: str) -> None:
+    if text.startswith(("Training Progress:", "step:")) and not _by_trainer(line):
+        return
     if text.startswith("Training Progress:"):
         if match := _BAR.match(text):
             launch.progress = note(line)
@@ -92,6 +102,8 @@ def _verl(launch: Launch, line: Line, text: str) -> None:
 
 
 def _nemo_rl(launch: Launch, line: Line, text: str) -> None:  # noqa: C901 - one branch for each kind of line
+    if line.actor and "successfully loaded checkpoint" not in text:
+        return  # steps, results and checks are the driver's; a worker's samples may look like them
     if "= Step " in text and (match := _BANNER.search(text)):
         launch.started, launch.total = int(match[1]), int(match[2])
         launch.progress = note(line)

@@ -106,6 +106,8 @@ class LogFacts(msgspec.Struct):
     launches: list[Launch]
     imports: dict[str, Note] = {}
     """Path from which `megatron.bridge` came, to the line that shows it."""
+    core_imports: dict[str, Note] = {}
+    """The same for `megatron.core`."""
     last_line: Note | None = None
 
     @property

@@ -21,6 +21,8 @@ MAX_WRITERS: Final = 4_096
 
 _FILE: Final = re2.compile(r"megatron\.bridge(?:\.__file__)?\s*[=:]?\s*(/\S+/megatron/bridge/__init__\.py)")
 _BARE_FILE: Final = re2.compile(r"^(/\S+/megatron/bridge/__init__\.py)$")
+_CORE: Final = "/megatron/core/"
+_CORE_WARNED: Final = re2.compile(r"^(/[^\s:]+/megatron/core/[^\s:]+\.py):\d+: \w*Warning: ")
 _WARNED: Final = re2.compile(r"^(/[^\s:]+/megatron/bridge/[^\s:]+\.py):\d+: \w*Warning: ")
 _LOOP: Final = frozenset(
     {
@@ -180,8 +182,12 @@ class _Reader:
         for frame in error.frames:
             if "/megatron/bridge/" in frame.file:
                 self._import_path(frame.file, Note(line=error.number, raw=f'File "{frame.file}"'[:MAX_TEXT]))
+            elif _CORE in frame.file:
+                self._core_path(frame.file, Note(line=error.number, raw=f'File "{frame.file}"'[:MAX_TEXT]))
 
     def _imports(self, line: Line, text: str) -> None:
+        if _CORE in text and (match := _CORE_WARNED.search(text)):
+            self._core_path(match[1], note(line))
         if "/megatron/bridge/" not in text:
             return
         for pattern in (_FILE, _BARE_FILE, _WARNED):
@@ -193,3 +199,7 @@ class _Reader:
         root = path.partition("/megatron/bridge/")[0]
         if len(self.facts.imports) < MAX_PATHS:
             self.facts.imports.setdefault(root, where)
+
+    def _core_path(self, path: str, where: Note) -> None:
+        if len(self.facts.core_imports) < MAX_PATHS:
+            self.facts.core_imports.setdefault(path.partition(_CORE)[0], where)
