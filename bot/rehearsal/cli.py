@@ -39,8 +39,8 @@ REFUSALS: Final = frozenset({Decision.REFUSED, Decision.VOID})
 def main(argv: Sequence[str]) -> int:
     """The exit code of `rehearse`."""
     options = parser().parse_args(list(argv))
-    # Ended like Ctrl-C, so that nothing is left behind.
-    earlier = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Both end it like Ctrl-C, so that nothing is left behind; a shell's background jobs start with SIGINT ignored.
+    earlier = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         return _rehearse(options, show.console())
     except E2EError as error:
@@ -49,7 +49,8 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     finally:
-        signal.signal(signal.SIGTERM, earlier)
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def parser() -> argparse.ArgumentParser:

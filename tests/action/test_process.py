@@ -29,14 +29,20 @@ def env_of(**more: str) -> dict[str, str]:
 
 
 def start(
-    tmp_path: Path, code: str, *, seconds: float = 20, log_bytes: int = 10_000_000, echo: Echo | None = None
+    tmp_path: Path,
+    code: str,
+    *,
+    seconds: float = 20,
+    log_bytes: int = 10_000_000,
+    echo: Echo | None = None,
+    grace: Grace = QUICK,
 ) -> Ended:
     return run(
         (sys.executable, "-c", textwrap.dedent(code)),
         cwd=tmp_path,
         env=env_of(),
         log=tmp_path / "run.log",
-        limits=Limits(seconds=seconds, log_bytes=log_bytes, grace=QUICK),
+        limits=Limits(seconds=seconds, log_bytes=log_bytes, grace=grace),
         echo=echo,
     )
 
@@ -105,8 +111,8 @@ def test_last_words_after_the_first_signal_reach_the_log(tmp_path: Path) -> None
     except KeyboardInterrupt:
         print("x" * 200_000, "saved", flush=True)
     """
-    # Long enough for Python to start on a busy machine.
-    ended = start(tmp_path, code, seconds=5)
+    # Long enough for Python to start, and to write, on a busy machine.
+    ended = start(tmp_path, code, seconds=5, grace=Grace())
     assert (ended.timed_out, ended.exit_code) == (True, 0)
     assert (tmp_path / "run.log").read_text().endswith(" saved\n")
 
