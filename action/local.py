@@ -11,7 +11,7 @@ from action.gitrepo import GitError
 from action.site import Site
 from levels.catalogue import Catalogue
 from levels.errors import UsageError
-from levels.model import Phase, Suite
+from levels.model import Suite
 from levels.plan import Choice, Leg, LegModel, Selection, build_legs
 
 LOCAL: Final = "local"
@@ -88,10 +88,11 @@ def _leg(request: Request, catalogue: Catalogue, bridge: Path, home: Path) -> Le
         mcore_commit=mcore,
         variants={request.suite: request.variants},
         model=LegModel(name=str(request.model.absolute()), revision=None) if request.model else None,
+        gpus=request.gpus,
     )
     if not request.workarounds:
         leg = msgspec.structs.replace(leg, workarounds=())
-    return leg if request.gpus is None else with_gpus(leg, request.gpus)
+    return leg
 
 
 def _commits(bridge: Path, home: Path) -> tuple[str, str | None]:
@@ -102,27 +103,3 @@ def _commits(bridge: Path, home: Path) -> tuple[str, str | None]:
         return commit, gitrepo.gitlink(bridge, home, MCORE_PATH)
     except GitError:
         return commit, None
-
-
-def with_gpus(leg: Leg, gpus: int) -> Leg:
-    """The leg on that number of GPUs, through the setting that its wrapper reads.
-
-    Raises:
-        UsageError: when no phase declares such a setting.
-
-    """
-    if not all(phase.gpus_env or phase.gpus_override for phase in leg.phases):
-        raise UsageError(
-            doing=f"setting the number of GPUs of {leg.title}",
-            found="no gpus_env and no gpus_override in one of its phases",
-            expected="a level whose wrapper takes a number of GPUs",
-            next_step="leave --gpus out",
-        )
-    phases = tuple(_phase_with_gpus(phase, gpus) for phase in leg.phases)
-    return msgspec.structs.replace(leg, gpus=gpus, phases=phases)
-
-
-def _phase_with_gpus(phase: Phase, gpus: int) -> Phase:
-    env = {**phase.env, phase.gpus_env: str(gpus)} if phase.gpus_env else phase.env
-    more = (f"{phase.gpus_override}={gpus}",) if phase.gpus_override else ()
-    return msgspec.structs.replace(phase, env=env, overrides=(*phase.overrides, *more))

@@ -14,6 +14,7 @@ import msgspec
 import yaml
 
 from levels.errors import ConfigError, UsageError
+from levels.expand import expand
 from levels.model import PLACEHOLDERS, Criterion, Level, Limitation, Phase, Requirement, Suite, SuiteCatalogue, Variant
 from levels.pins import Pins
 
@@ -55,6 +56,10 @@ def parse(text: str, kind: type[T], *, path: str) -> T:
         ConfigError: with file and key path.
 
     """
+    return _convert(_plain(text, path), kind, path)
+
+
+def _plain(text: str, path: str) -> object:
     if len(text) > MAX_YAML_BYTES:
         raise ConfigError(
             path=path,
@@ -64,7 +69,7 @@ def parse(text: str, kind: type[T], *, path: str) -> T:
             next_step="split the file or remove what does not belong there",
         )
     try:
-        data = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
+        return yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -75,6 +80,9 @@ def parse(text: str, kind: type[T], *, path: str) -> T:
             expected="YAML with each key once and no anchors",
             next_step="correct that line",
         ) from error
+
+
+def _convert(data: object, kind: type[T], path: str) -> T:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
@@ -101,6 +109,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
 
     levels: tuple[Level, ...]
     pins: Pins
+    sizes: Mapping[Suite, Mapping[str, tuple[str, ...]]]
+    """By suite: the env vars and override keys of each parallel size."""
 
     def of(self, suite: Suite) -> tuple[Level, ...]:
         """The levels of `suite`, by number."""
@@ -141,24 +151,49 @@ def variants_of(level: Level, names: Iterable[str]) -> tuple[Variant, ...]:
             expected="some of " + (", ".join(v.id for v in level.variants) or "no variant at all"),
             next_step="see `bridge-e2e catalogue`",
         )
-    return tuple(variant for variant in level.variants if variant.id in wanted)
+    chosen = tuple(variant for variant in level.variants if variant.id in wanted)
+    _check_together(level, chosen)
+    return chosen
+
+
+def _check_together(level: Level, chosen: tuple[Variant, ...]) -> None:
+    """Refuse variants that exclude each other, or that each bring another wrapper."""
+    names = {variant.id for variant in chosen}
+    own = [variant.id for variant in chosen if variant.phases]
+    clash = [(v.id, other) for v in chosen for other in v.excludes if other in names] or (
+        [(own[0], own[1])] if len(own) > 1 else []
+    )
+    if clash:
+        raise UsageError(
+            doing=f"combining variants of {level.suite.label} level {level.number}",
+            found=f"{clash[0][0]} together with {clash[0][1]}",
+            expected="variants that change different things",
+            next_step="ask for them one after the other",
+        )
 
 
 def resolve_phases(level: Level, variants: tuple[Variant, ...]) -> tuple[Phase, ...]:
-    """The level's phases with env and overrides of the variants applied; placeholders stay."""
+    """The phases of the leg, env and overrides of the variants applied to those that train; placeholders stay.
+
+    A variant with phases of its own replaces the level's (`check_variants` refuses two of them together).
+    """
     env = {name: value for variant in variants for name, value in variant.env.items()}
     overrides = tuple(override for variant in variants for override in variant.overrides)
+    own = next((variant.phases for variant in variants if variant.phases), level.phases)
+    extra = tuple(phase for variant in variants for phase in variant.extra_phases)
     return tuple(
-        msgspec.structs.replace(phase, env={**phase.env, **env}, overrides=(*phase.overrides, *overrides))
-        for phase in level.phases
+        phase
+        if phase.kind == "helper"
+        else msgspec.structs.replace(phase, env={**phase.env, **env}, overrides=(*phase.overrides, *overrides))
+        for phase in (*own, *extra)
     )
 
 
 def criteria_of(level: Level, variants: tuple[Variant, ...]) -> tuple[Criterion, ...]:
-    """The level's criteria, less those that a variant drops, plus those that it adds."""
+    """The level's criteria, less those that a variant drops; one that it adds replaces one of the same id."""
     dropped = {name for variant in variants for name in variant.drops_criteria}
-    kept = tuple(criterion for criterion in level.criteria if criterion.id not in dropped)
-    return kept + tuple(criterion for variant in variants for criterion in variant.adds_criteria)
+    kept = {criterion.id: criterion for criterion in level.criteria if criterion.id not in dropped}
+    return tuple({**kept, **{item.id: item for variant in variants for item in variant.adds_criteria}}.values())
 
 
 def limitations_of(level: Level, variants: tuple[Variant, ...], phases: tuple[Phase, ...]) -> tuple[str, ...]:
@@ -177,9 +212,11 @@ def _applies(item: Limitation, phases: tuple[Phase, ...]) -> bool:
 
 
 def requirements_of(level: Level, variants: tuple[Variant, ...]) -> tuple[Requirement, ...]:
-    """The data and models that the level needs, less those that a variant makes unnecessary."""
+    """The data and models that the leg needs: the level's, less those that a variant replaces or makes unnecessary."""
     ids = {variant.id for variant in variants}
-    return tuple(item for item in level.requirements if not ids & set(item.unless_variant))
+    dropped = {name for variant in variants for name in variant.drops_requirements}
+    kept = [item for item in level.requirements if not ids & set(item.unless_variant) and item.id not in dropped]
+    return (*kept, *(item for variant in variants for item in variant.requirements))
 
 
 def override_values(phase: Phase) -> Mapping[str, str]:
@@ -197,7 +234,9 @@ def load(root: Path | Traversable | None = None) -> Catalogue:
     """
     where: Path | Traversable = root if root is not None else files("levels")
     suites = {
-        suite: parse((where / name).read_text(encoding="utf-8"), SuiteCatalogue, path=name)
+        suite: _convert(
+            expand(_plain((where / name).read_text(encoding="utf-8"), name), path=name), SuiteCatalogue, name
+        )
         for suite, name in SUITE_FILES.items()
     }
     pins = parse((where / "pins.yaml").read_text(encoding="utf-8"), Pins, path="pins.yaml")
@@ -210,7 +249,11 @@ def load(root: Path | Traversable | None = None) -> Catalogue:
         found=", ".join(pin.suite.value for pin in pins.suites),
         expected="each suite exactly once",
     )
-    return Catalogue(levels=tuple(level for data in suites.values() for level in data.levels), pins=pins)
+    return Catalogue(
+        levels=tuple(level for data in suites.values() for level in data.levels),
+        pins=pins,
+        sizes={suite: data.sizes for suite, data in suites.items()},
+    )
 
 
 def _check_suite(data: SuiteCatalogue, suite: Suite, path: str) -> None:
@@ -232,7 +275,7 @@ def _check_level(level: Level, suite: Suite, path: str, key: str) -> None:
     named: tuple[tuple[str, Callable[[], list[str]]], ...] = (
         ("phases", lambda: [phase.id for phase in level.phases]),
         ("variants", lambda: [variant.id for variant in level.variants]),
-        ("criteria", lambda: [c.id for c in (*level.criteria, *(c for v in level.variants for c in v.adds_criteria))]),
+        ("criteria", lambda: [criterion.id for criterion in level.criteria]),
     )
     for field, ids in named:
         _check(
@@ -262,15 +305,21 @@ def _check_level(level: Level, suite: Suite, path: str, key: str) -> None:
         )
 
 
+def all_phases(level: Level) -> tuple[Phase, ...]:
+    """The level's phases and those of its variants."""
+    return (*level.phases, *(p for variant in level.variants for p in (*variant.phases, *variant.extra_phases)))
+
+
 def _texts(level: Level) -> Iterable[str]:
-    parts: tuple[Phase | Variant, ...] = (*level.phases, *level.variants)
+    parts: tuple[Phase | Variant, ...] = (*all_phases(level), *level.variants)
     for part in parts:
         yield from part.env.values()
         yield from part.overrides
-    for phase in level.phases:
+    for phase in all_phases(level):
         yield from phase.command
+        yield from phase.arguments
         yield from phase.pythonpath_prefix
-    for requirement in level.requirements:
+    for requirement in (*level.requirements, *(item for variant in level.variants for item in variant.requirements)):
         yield requirement.path
         yield from requirement.prepare
 

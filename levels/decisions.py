@@ -31,12 +31,14 @@ from levels.model import (
     WeightsImported,
 )
 from levels.probe_errors import import_error
+from levels.shapes import NotStarted
 from levels.signatures import Built, Knowledge
 from levels.subject import PhaseView, Subject
 from levels.verdict import FirstError, Met
 
 MAX_CONTEXT: Final = 20
 MAX_TEXT: Final = 500
+NOT_STARTED: Final = "not-started"
 NO_EVIDENCE: Final = "evidence"
 """Category of a leg that there is nothing to judge about."""
 _NOT_FOUND: Final = 127
@@ -67,6 +69,19 @@ def refused(found: str) -> Decision:
         sentence=f"there is nothing to judge: {found}",
         first_error=FirstError(text=found[:MAX_TEXT], log=None, line=None),
         remedy="look at the run's job and start it again",
+    )
+
+
+def not_started(why: NotStarted) -> Decision:
+    """Blocked by the plan: no machine was asked for."""
+    return Decision(
+        outcome=Outcome.BLOCKED,
+        boundary=why.boundary,
+        attribution=Attribution.ENVIRONMENT,
+        category=NOT_STARTED,
+        sentence=f"not started: found {why.found}; expected {why.expected}"[:MAX_TEXT],
+        first_error=FirstError(text=why.found[:MAX_TEXT], log=None, line=None),
+        remedy=why.next_step,
     )
 
 

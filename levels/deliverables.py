@@ -4,6 +4,7 @@ How a criterion is judged never belongs here.
 """
 
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final
@@ -42,7 +43,6 @@ class SuiteWords(Record, frozen=True, kw_only=True):
 
     suite: Suite
     levels: tuple[LevelWords, ...]
-    sizes: dict[str, str]
     deliverables: tuple[Word, ...]
 
 
@@ -119,7 +119,7 @@ def ask(catalogue: Catalogue, words: Words, suite: Suite, number: int, requested
     titles: list[str] = []
     unknown: list[str] = []
     for name in wanted:
-        added, title = _criteria(name, known, part)
+        added, title = _criteria(name, known, catalogue.sizes[suite])
         titles.append(title)
         if title == name and name not in known and not added:
             unknown.append(name)
@@ -143,15 +143,17 @@ def _brought(part: SuiteWords, number: int, requested: tuple[str, ...]) -> tuple
     return ()
 
 
-def _criteria(name: str, known: dict[str, Word], part: SuiteWords) -> tuple[tuple[Criterion, ...], str]:
+def _criteria(
+    name: str, known: dict[str, Word], sizes: Mapping[str, tuple[str, ...]]
+) -> tuple[tuple[Criterion, ...], str]:
     if name in known:
         return known[name].criteria, known[name].title
     if not _SIZES.match(name):
         return (), name
     pairs = _SIZE.findall(name)
-    if any(short not in part.sizes for short, _ in pairs):
+    if any(short not in sizes for short, _ in pairs):
         return (), name
-    return tuple(_size(part.sizes[short], short, value) for short, value in pairs), name.upper()
+    return tuple(_size(sizes[short][0], short, value) for short, value in pairs), name.upper()
 
 
 def _size(setting: str, short: str, value: str) -> Criterion:

@@ -9,7 +9,7 @@ from levels.answers import Answer
 from levels.assemble import assemble
 from levels.catalogue import Catalogue, criteria_of, limitations_of, variants_of
 from levels.criteria import check
-from levels.decisions import NO_EVIDENCE, Decision, decide, refused, stopped
+from levels.decisions import NO_EVIDENCE, Decision, decide, not_started, refused, stopped
 from levels.deliverables import Ask
 from levels.errors import UsageError
 from levels.evidence import Evidence, PhaseRun
@@ -106,8 +106,10 @@ def judge_leg(
     subject = _subject(leg, evidence, logs, criteria)
     subject.local = expected_plan is None and evidence is not None and evidence.plan == LOCAL
     limits = (*limitations_of(level, variants, leg.phases), *(item.limitation for item in leg.workarounds))
-    if evidence is None:
+    if evidence is None or leg.blocked is not None:
         answers = tuple((item, Answer(met=Met.UNVERIFIED, found="no evidence", source="evidence")) for item in criteria)
+        if leg.blocked is not None:
+            return assemble(subject, answers, not_started(leg.blocked), limits)
         return assemble(subject, answers, refused(problem or "no evidence arrived"), limits)
     limits = (*limits, *evidence.settings, *_origins(leg, evidence), *_as_it_is(subject, evidence))
     foreign = _foreign(leg, evidence, expected_plan)

@@ -14,8 +14,12 @@ JOB_OVERHEAD_MINUTES: Final = 40
 
 
 def matrix(legs: Iterable[Leg]) -> str:
-    """One entry for each leg as JSON on one line: its id, its title, and the minutes of its job."""
-    entries = [{"leg": leg.id, "title": leg.title, "minutes": leg.minutes + JOB_OVERHEAD_MINUTES} for leg in legs]
+    """One entry for each leg that can start, as JSON on one line: its id, its title, and the minutes of its job."""
+    entries = [
+        {"leg": leg.id, "title": leg.title, "minutes": leg.minutes + JOB_OVERHEAD_MINUTES}
+        for leg in legs
+        if leg.blocked is None
+    ]
     return msgspec.json.encode(entries).decode()
 
 

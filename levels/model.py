@@ -4,7 +4,7 @@ Every Struct is frozen, keyword-only and refuses unknown fields.
 """
 
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -117,6 +117,17 @@ class Deliverable(StrEnum):
     RUN = "run"
     VARIANTS = "variants"
     CAPTURE = "capture"
+
+
+class Trait(StrEnum):
+    """What a model family has beside plain dense text layers."""
+
+    MOE = "moe"
+    VLM = "vlm"
+    AUDIO = "audio"
+    MTP = "mtp"
+    """Next-token-prediction or draft layers."""
+    QUANTIZATION = "quantization"
 
 
 class Bound(StrEnum):
@@ -232,7 +243,7 @@ class MetricBound(CriterionBase, frozen=True, kw_only=True, tag="metric-bound"):
 
 
 class AssertionsPassed(CriterionBase, frozen=True, kw_only=True, tag="assertions"):
-    """The suite's own metric assertions ran, and every row passed."""
+    """Each of the phase's `assertions` holds for its metrics file, and no row of the suite's own check failed."""
 
 
 class LearningSignal(CriterionBase, frozen=True, kw_only=True, tag="learning-signal"):
@@ -290,19 +301,39 @@ class Limitation(Record, frozen=True, kw_only=True):
     """Key without `+`/`++` to value."""
 
 
+class Fallback(Record, frozen=True, kw_only=True):
+    """A phase that runs only when another one broke in a known way: a diagnosis, never a replacement."""
+
+    of: Id
+    """The phase that must have broken."""
+    signature: Id
+    """Its first error must be this entry of signatures.yaml."""
+    label: str
+    """What a good end is called: `reduced-optimization pass`."""
+
+
 class Phase(Record, frozen=True, kw_only=True):
     """One call of a wrapper. Text may hold the placeholders of `PLACEHOLDERS`, written `@{name}`."""
 
     id: Id
+    kind: Literal["train", "helper"] = "train"
+    """A helper dumps or checks what a phase before it wrote; it trains nothing."""
     command: tuple[str, ...]
     """argv, run in the suite's root."""
+    arguments: tuple[str, ...] = ()
+    """Appended after the overrides: what is no Hydra assignment."""
     env: dict[EnvName, str] = {}
     overrides: tuple[Override, ...] = ()
     """Appended to `command`."""
     steps: int
-    """Training step (1-based, counted over all phases) that this phase must reach."""
+    """Training step (1-based, counted over all phases) that this phase must reach; 0 for a helper."""
     minutes: int
     """Time limit."""
+    fallback: Fallback | None = None
+    assertions: tuple[str, ...] = ()
+    """Expressions over `metrics`, as the suite's own check takes them: `max(data["train/loss"]) < 1.05`."""
+    must_not_exist: tuple[str, ...] = ()
+    """Fixed paths that the wrapper writes or removes whatever it is told; one that is there belongs to somebody else."""
     metrics: str | None = None
     """Path, relative to the suite's root, of a metrics file that the wrapper writes."""
     remove_before: tuple[str, ...] = ()
@@ -313,23 +344,6 @@ class Phase(Record, frozen=True, kw_only=True):
     """Env var that tells the wrapper how many GPUs to use; `run --gpus` sets it."""
     gpus_override: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$(?!\n)")] | None = None
     """Override key with the same meaning."""
-
-
-class Variant(Record, frozen=True, kw_only=True):
-    """A named change of a level. Env and overrides apply to every phase, after the phase's own."""
-
-    id: Id
-    title: str
-    why: str
-    env: dict[EnvName, str] = {}
-    overrides: tuple[Override, ...] = ()
-    proves: tuple[str, ...] = ()
-    does_not_prove: tuple[str, ...] = ()
-    limitations: tuple[Limitation, ...] = ()
-    adds_criteria: tuple[Criterion, ...] = ()
-    drops_criteria: tuple[Id, ...] = ()
-    gpus: int | None = None
-    minutes: int | None = None
 
 
 class Requirement(Record, frozen=True, kw_only=True):
@@ -346,6 +360,54 @@ class Requirement(Record, frozen=True, kw_only=True):
     remedy: str
 
 
+class Variant(Record, frozen=True, kw_only=True):
+    """A named change of a level. Env and overrides apply to every train phase, after the phase's own."""
+
+    id: Id
+    title: str
+    why: str
+    phases: tuple[Phase, ...] = ()
+    """Replace the level's phases: another wrapper."""
+    extra_phases: tuple[Phase, ...] = ()
+    """Come after the level's own phases."""
+    requirements: tuple[Requirement, ...] = ()
+    drops_requirements: tuple[Id, ...] = ()
+    default_model: str | None = None
+    needs_traits: tuple[Trait, ...] = ()
+    """The model's family must have all of these, or the variant is refused at plan time."""
+    needs: tuple[Id, ...] = ()
+    """Features that the suite's pin must not lack."""
+    lifts: tuple[Id, ...] = ()
+    """Features of `Level.needs` that this variant does without."""
+    excludes: tuple[Id, ...] = ()
+    """Variants that cannot be combined with it."""
+    env: dict[EnvName, str] = {}
+    overrides: tuple[Override, ...] = ()
+    proves: tuple[str, ...] = ()
+    does_not_prove: tuple[str, ...] = ()
+    limitations: tuple[Limitation, ...] = ()
+    adds_criteria: tuple[Criterion, ...] = ()
+    drops_criteria: tuple[Id, ...] = ()
+    gpus: int | None = None
+    min_gpus: int | None = None
+    minutes: int | None = None
+    minutes_source: str | None = None
+    engine: str | None = None
+    """Rollout engine that it asks for, when it is not the level's."""
+
+
+class LegShape(Record, frozen=True, kw_only=True):
+    """One leg that a level asks for: which variants it takes, and for which families."""
+
+    variants: tuple[Id, ...] = ()
+    traits: tuple[Trait, ...] = ()
+    """The family must have all of these; empty: any family."""
+    unless: tuple[Trait, ...] = ()
+    """Not for a family with one of these."""
+    because: str
+    """Why the leg is there; one sentence."""
+
+
 class Level(Record, frozen=True, kw_only=True):
     """A numbered coverage step of a suite."""
 
@@ -358,9 +420,16 @@ class Level(Record, frozen=True, kw_only=True):
     does_not_prove: tuple[str, ...]
     source: str
     gpus: int
+    min_gpus: int
+    """Fewest GPUs on which the level still tests what it says."""
     minutes: int
     """Expected wall time of the whole leg; an estimate unless `minutes_source` names a run."""
     minutes_source: str
+    engine: str = "vllm"
+    """Rollout engine; the image of the suite's pin must have it."""
+    needs: tuple[Id, ...] = ()
+    """Features that the suite's pin must not lack (`lacks` in pins.yaml)."""
+    legs: tuple[LegShape, ...]
     opt_in: bool = False
     """Only when asked or directly touched; left out of `level=all`."""
     default_model: str
@@ -374,8 +443,10 @@ class Level(Record, frozen=True, kw_only=True):
 
 
 class SuiteCatalogue(Record, frozen=True, kw_only=True):
-    """One suite's YAML file."""
+    """One suite's levels, after `extends` and `like` were expanded."""
 
     version: Annotated[int, msgspec.Meta(ge=1, le=1)]
     suite: Suite
+    sizes: dict[str, tuple[str, ...]]
+    """Parallel sizes by short name (`tp`, `pp`, `cp`, `ep`, `etp`, `vpp`, `infer_tp`): the env vars and override keys."""
     levels: tuple[Level, ...]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from levels.model import Commit, Id, Record, Suite
+from levels.model import Boundary, Commit, Id, Record, Suite
 
 Digest = Annotated[str, msgspec.Meta(pattern=r"^sha256:[0-9a-f]{64}$(?!\n)")]
 
@@ -23,6 +23,18 @@ class Image(Record, frozen=True, kw_only=True):
     """The suite commit that the image's publisher built it for, when it says so."""
 
 
+class Lack(Record, frozen=True, kw_only=True):
+    """A feature that a suite does not have at its pin, so that levels which need it cannot start."""
+
+    feature: Id
+    boundary: Boundary
+    """Where a leg that needs it is Blocked."""
+    reason: str
+    remedy: str
+    source: str
+    """`repo: path@commit`."""
+
+
 class SuitePin(Record, frozen=True, kw_only=True):
     """One suite at one commit."""
 
@@ -32,6 +44,7 @@ class SuitePin(Record, frozen=True, kw_only=True):
     committed: str
     """Date of the commit, `YYYY-MM-DD`."""
     image: Image
+    lacks: tuple[Lack, ...] = ()
 
 
 class ModelPin(Record, frozen=True, kw_only=True):

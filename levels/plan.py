@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 
 from levels.catalogue import Catalogue, requirements_of, resolve_phases, variants_of
 from levels.documents import digest
-from levels.model import Commit, Id, Phase, Record, Requirement, Suite
+from levels.errors import UsageError
+from levels.model import Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
 from levels.pins import SuitePin, Workaround
+from levels.shapes import NotStarted, problem_of, refuse_sizes, refuse_traits, shapes_for
 
 Repository = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$(?!\n)")]
 
@@ -126,6 +128,8 @@ class Leg(Record, frozen=True, kw_only=True):
     """Resolved: variant env and overrides applied, placeholders still in."""
     requirements: tuple[Requirement, ...] = ()
     """Data and models that must be there first; what a variant makes unnecessary is left out."""
+    blocked: NotStarted | None = None
+    """Set when it cannot start; it gets no job and a Blocked verdict."""
 
 
 class Command(Record, frozen=True, kw_only=True):
@@ -170,7 +174,7 @@ class Plan(Record, frozen=True, kw_only=True):
         return digest(self)[:12]
 
     def stage(self, name: str) -> tuple[Leg, ...]:
-        """The legs of `smoke` or `deep`, in order."""
+        """The legs of `smoke` or `deep`, in order; also those that cannot start."""
         return tuple(leg for leg in self.legs if leg.stage == name)
 
 
@@ -179,7 +183,13 @@ def leg_id(suite: Suite, level: int, level_id: str, variants: tuple[str, ...]) -
     return "-".join((suite.value, str(level), level_id, *variants))[:63].rstrip("-")
 
 
-def build_legs(
+class _Bridge(NamedTuple):
+    repository: str
+    commit: str
+    mcore: str | None
+
+
+def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may know
     catalogue: Catalogue,
     selection: Selection,
     *,
@@ -188,8 +198,10 @@ def build_legs(
     mcore_commit: str | None,
     variants: Mapping[Suite, tuple[str, ...]] | None = None,
     model: LegModel | None = None,
+    traits: frozenset[Trait] | None = None,
+    gpus: int | None = None,
 ) -> tuple[Leg, ...]:
-    """One leg for each chosen level, level 0 as `smoke`, the others as `deep`.
+    """The legs of each chosen level, level 0 as `smoke`, the others as `deep`.
 
     Args:
         catalogue: the levels and pins.
@@ -197,59 +209,97 @@ def build_legs(
         bridge_repository: clone URL of the repository that the pull request is against.
         bridge_commit: the consented commit.
         mcore_commit: the submodule's gitlink, when known.
-        variants: variants to apply to every level of a suite that has them.
+        variants: variants asked for by name: one leg of each level with exactly those, instead of the level's own legs.
         model: replaces the level's default model.
+        traits: of the model's family; null when nobody knows them, and then no variant is refused for want of one.
+        gpus: replaces the level's number of GPUs.
 
     Raises:
-        UsageError: for a level or variant that does not exist.
+        UsageError: for a level or variant that does not exist, and for values that cannot work.
 
     """
     wanted = variants or {}
-    return tuple(
-        _build_leg(
-            catalogue, choice, bridge_repository, bridge_commit, mcore_commit, wanted.get(choice.suite, ()), model
-        )
-        for choice in selection.chosen
-    )
+    bridge = _Bridge(bridge_repository, bridge_commit, mcore_commit)
+    legs: list[Leg] = []
+    for choice in selection.chosen:
+        level = catalogue.level(choice.suite, choice.level)
+        names = wanted.get(choice.suite, ())
+        shapes = [names] if names else [shape.variants for shape in shapes_for(level, traits or frozenset())]
+        for shape in shapes:
+            chosen = variants_of(level, shape)
+            used = model or _default_model(catalogue, level, chosen)
+            if traits is not None:
+                refuse_traits(level, chosen, traits, used.name)
+            legs.append(
+                _build_leg(catalogue, level, chosen, bridge_repository, bridge_commit, mcore_commit, used, gpus)
+            )
+    return tuple(legs)
 
 
 def _build_leg(
     catalogue: Catalogue,
-    choice: Choice,
-    bridge_repository: str,
-    bridge_commit: str,
-    mcore_commit: str | None,
-    names: tuple[str, ...],
-    model: LegModel | None,
+    level: Level,
+    chosen: tuple[Variant, ...],
+    bridge: _Bridge,
+    model: LegModel,
+    gpus: int | None,
 ) -> Leg:
-    level = catalogue.level(choice.suite, choice.level)
-    chosen = variants_of(level, names)
-    phases = resolve_phases(level, chosen)
-    pin = catalogue.pins.suite(choice.suite)
+    pin = catalogue.pins.suite(level.suite)
     ids = tuple(variant.id for variant in chosen)
+    title = f"{level.suite.label} {level.number} {level.title}"
+    phases = resolve_phases(level, chosen)
+    count = max((variant.gpus for variant in chosen if variant.gpus is not None), default=level.gpus)
+    if gpus is not None:
+        count, phases = gpus, with_gpus(phases, gpus, title)
+    refuse_sizes(level.suite, title, phases, count, catalogue)
     return Leg(
         id=leg_id(level.suite, level.number, level.id, ids),
         suite=level.suite,
         level=level.number,
         level_id=level.id,
         variants=ids,
-        title=f"{level.suite.label} {level.number} {level.title}",
+        title=title,
         stage="smoke" if level.number == 0 else "deep",
-        bridge_repository=bridge_repository,
-        bridge_commit=bridge_commit,
+        bridge_repository=bridge.repository,
+        bridge_commit=bridge.commit,
         mcore_repository=catalogue.pins.mcore_repository,
-        mcore_commit=mcore_commit,
+        mcore_commit=bridge.mcore,
         suite_pin=pin,
         workarounds=catalogue.pins.workarounds_for(pin),
-        model=model or _default_model(catalogue, level.default_model),
-        gpus=max((variant.gpus for variant in chosen if variant.gpus is not None), default=level.gpus),
+        model=model,
+        gpus=count,
         minutes=sum(phase.minutes for phase in phases),
         bridge_tests=level.bridge_tests,
         phases=phases,
         requirements=requirements_of(level, chosen),
+        blocked=problem_of(level, chosen, pin),
     )
 
 
-def _default_model(catalogue: Catalogue, name: str) -> LegModel:
+def with_gpus(phases: tuple[Phase, ...], gpus: int, title: str) -> tuple[Phase, ...]:
+    """The phases on that number of GPUs, through the setting that each wrapper reads.
+
+    Raises:
+        UsageError: when a phase that trains declares no such setting.
+
+    """
+    if not all(phase.gpus_env or phase.gpus_override for phase in phases if phase.kind == "train"):
+        raise UsageError(
+            doing=f"setting the number of GPUs of {title}",
+            found="no gpus_env and no gpus_override in one of its phases",
+            expected="a level whose wrapper takes a number of GPUs",
+            next_step="leave --gpus out",
+        )
+    return tuple(_phase_with_gpus(phase, gpus) for phase in phases)
+
+
+def _phase_with_gpus(phase: Phase, gpus: int) -> Phase:
+    env = {**phase.env, phase.gpus_env: str(gpus)} if phase.gpus_env else phase.env
+    more = (f"{phase.gpus_override}={gpus}",) if phase.gpus_override else ()
+    return msgspec.structs.replace(phase, env=env, overrides=(*phase.overrides, *more))
+
+
+def _default_model(catalogue: Catalogue, level: Level, chosen: tuple[Variant, ...]) -> LegModel:
+    name = next((variant.default_model for variant in chosen if variant.default_model), level.default_model)
     revision = next((pin.revision for pin in catalogue.pins.models if pin.name == name), None)
     return LegModel(name=name, revision=revision)

@@ -26,6 +26,7 @@ CATALOGUE = Catalogue(
         deeper(Suite.NEMO_RL, 2),
     ),
     pins=SHIPPED.pins,
+    sizes=SHIPPED.sizes,
 )
 
 
