@@ -333,7 +333,7 @@ class Phase(Record, frozen=True, kw_only=True):
     assertions: tuple[str, ...] = ()
     """Expressions over `metrics`, as the suite's own check takes them: `max(data["train/loss"]) < 1.05`."""
     must_not_exist: tuple[str, ...] = ()
-    """Fixed paths that the wrapper writes or removes whatever it is told; one that is there belongs to somebody else."""
+    """Fixed paths that the wrapper writes or removes in any case; one that is there is somebody else's."""
     metrics: str | None = None
     """Path, relative to the suite's root, of a metrics file that the wrapper writes."""
     remove_before: tuple[str, ...] = ()
@@ -448,5 +448,5 @@ class SuiteCatalogue(Record, frozen=True, kw_only=True):
     version: Annotated[int, msgspec.Meta(ge=1, le=1)]
     suite: Suite
     sizes: dict[str, tuple[str, ...]]
-    """Parallel sizes by short name (`tp`, `pp`, `cp`, `ep`, `etp`, `vpp`, `infer_tp`): the env vars and override keys."""
+    """Parallel sizes by short name (`tp`, `pp`, `infer_tp`, ...): its env vars and override keys."""
     levels: tuple[Level, ...]

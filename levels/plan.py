@@ -230,9 +230,7 @@ def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may 
             used = model or _default_model(catalogue, level, chosen)
             if traits is not None:
                 refuse_traits(level, chosen, traits, used.name)
-            legs.append(
-                _build_leg(catalogue, level, chosen, bridge_repository, bridge_commit, mcore_commit, used, gpus)
-            )
+            legs.append(_build_leg(catalogue, level, chosen, bridge, used, gpus))
     return tuple(legs)
 
 

@@ -93,6 +93,6 @@ def problem_of(level: Level, variants: tuple[Variant, ...], pin: SuitePin) -> No
             boundary=Boundary.CONTAINER,
             found=f"image {image} with rollout engine {pin.image.engine}",
             expected=f"an image with {engine}, which {level.suite.label} {level.number} asks for",
-            next_step=f"pin an image with {engine}; another engine may break before Bridge, which says nothing about it",
+            next_step=f"pin an image with {engine}; another engine may break before Bridge, which proves nothing",
         )
     return None
