@@ -96,7 +96,7 @@ def _detail(
         return ", ".join(variants) + (f"; {wrong}" if wrong else "") if variants else (wrong or "as the level asks")
     if kind is Deliverable.BRIDGE_CHECKS:
         return _checks_detail(subject, own)
-    logs = ", ".join(phase.log_name for phase in subject.phases)
+    logs = ", ".join(phase.log_name for phase in (*subject.phases, *(item.view for item in subject.fallbacks)))
     extra = [answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged)]
     return "; ".join([logs, *extra]) + (
         f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else ""
@@ -128,6 +128,7 @@ def key_lines(subject: Subject, answers: Answers, first: FirstError | None) -> t
         if isinstance(item, LogFlag | LastStep | AssertionsPassed | MetricsLogged | ExitZero | BridgeChecksPassed):
             quoted = answer.lines[0].raw.strip() if answer.lines else f"{item.id}: {answer.found}"
             shown.append(quoted)
-    if subject.phases and "v-end" in subject.phases[-1].last.passed:
-        shown.append(f"training/global_step:{subject.phases[-1].last.step}")
+    trained = [phase for phase in subject.phases if not phase.helper]
+    if trained and "v-end" in trained[-1].last.passed:
+        shown.append(f"training/global_step:{trained[-1].last.step}")
     return tuple(dict.fromkeys(shown))[:MAX_KEY_LINES]
