@@ -171,8 +171,8 @@ def exit_zero(phase: PhaseView) -> Answer:
 
 
 def log_captured(phase: PhaseView) -> Answer:
-    """A log, whole and not empty."""
-    if phase.log is None or phase.log.tail.size_bytes == 0:
+    """A log, whole and not empty; only a helper may say nothing."""
+    if phase.log is None or (phase.log.tail.size_bytes == 0 and not phase.helper):
         return Answer(met=Met.UNMET, found=phase.log_problem or "the log is empty", source=phase.log_name)
     if phase.log_problem:
         return Answer(met=Met.UNMET, found=phase.log_problem, source=phase.log_name)
