@@ -449,4 +449,8 @@ class SuiteCatalogue(Record, frozen=True, kw_only=True):
     suite: Suite
     sizes: dict[str, tuple[str, ...]]
     """Parallel sizes by short name (`tp`, `pp`, `infer_tp`, ...): its env vars and override keys."""
+    foreign_env: dict[EnvName, str] = {}
+    """Env vars that no file of the suite reads: which program does, with its source."""
+    handed_on: dict[str, str] = {}
+    """Configuration keys whose whole mapping goes to another program: to which, with its source."""
     levels: tuple[Level, ...]
