@@ -396,6 +396,18 @@ class Variant(Record, frozen=True, kw_only=True):
     """Rollout engine that it asks for, when it is not the level's."""
 
 
+class CheckGroup(Record, frozen=True, kw_only=True):
+    """Tests of Bridge that a change calls for, beside the focused ones of its level."""
+
+    id: Id
+    title: str
+    tests: tuple[str, ...]
+    """Glob patterns relative to the Bridge root; `**` is any folders. One that matches no file is passed over."""
+    needed: bool
+    """Without a passing run there is no Pass; else it is listed as run or not run."""
+    because: str
+
+
 class LegShape(Record, frozen=True, kw_only=True):
     """One leg that a level asks for: which variants it takes, and for which families."""
 

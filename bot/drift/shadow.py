@@ -15,22 +15,20 @@ from typing import Final
 import msgspec
 
 SECONDS: Final = 60
-PROGRAMS: Final = tuple(
-    [
-        "uv",
-        "python",
-        "python3",
-        "coverage",
-        "ray",
-        "nsys",
-        "nvidia-smi",
-        "pip",
-        "git",
-        "hf",
-        "apt-get",
-        "torchrun",
-        "curl",
-    ]
+PROGRAMS: Final = (
+    "uv",
+    "python",
+    "python3",
+    "coverage",
+    "ray",
+    "nsys",
+    "nvidia-smi",
+    "pip",
+    "git",
+    "hf",
+    "apt-get",
+    "torchrun",
+    "curl",
 )
 _STAND_IN: Final = """#!{python}
 import json, os, sys
