@@ -44,7 +44,9 @@ def check(criterion: Criterion, subject: Subject, knowledge: Knowledge) -> Answe
         case Resumed():
             return run.resumed(criterion, subject)
         case _:
-            return _in_every_phase(subject, lambda phase: _in_phase(criterion, phase, subject, knowledge))
+            return _in_every_phase(
+                criterion, subject, lambda phase: _in_phase(criterion, phase, subject, knowledge)
+            )
 
 
 def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of criterion
@@ -86,9 +88,11 @@ def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of cri
 _WORST_FIRST: Final = (Met.UNMET, Met.UNVERIFIED, Met.MET, Met.NOT_APPLICABLE)
 
 
-def _in_every_phase(subject: Subject, answer: Callable[[PhaseView], Answer]) -> Answer:
+def _in_every_phase(criterion: Criterion, subject: Subject, answer: Callable[[PhaseView], Answer]) -> Answer:
     answers: list[Answer] = []
     for phase in subject.phases:
+        if criterion.phase not in (None, phase.id):
+            continue
         given = answer(phase)
         given.log_name = given.log_name or phase.log_name
         answers.append(given)
