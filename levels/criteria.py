@@ -44,9 +44,7 @@ def check(criterion: Criterion, subject: Subject, knowledge: Knowledge) -> Answe
         case Resumed():
             return run.resumed(criterion, subject)
         case _:
-            return _in_every_phase(
-                criterion, subject, lambda phase: _in_phase(criterion, phase, subject, knowledge)
-            )
+            return _in_every_phase(criterion, subject, lambda phase: _in_phase(criterion, phase, subject, knowledge))
 
 
 def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of criterion

@@ -85,8 +85,13 @@ def assertions(phase: PhaseView) -> Answer:
 
 
 def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
-    """Series are not zero and move."""
+    """Series are not zero and move; one is compared with its start."""
     series = phase.series()
+    return _standing(criterion, phase, series) or _moved(criterion, phase, series)
+
+
+def _standing(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer | None:
+    """What stays at zero or never changes, although it should."""
     for name in criterion.nonzero:
         known = series.get(name)
         if known and known.zero:
@@ -95,6 +100,10 @@ def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
         known = series.get(name)
         if known and known.count > 1 and known.constant:
             return _still(known, f"{name} never changes", phase)
+    return None
+
+
+def _moved(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer:
     counts = [series[name].count for name in (*criterion.moving, *criterion.nonzero) if name in series]
     if not counts or max(counts) < criterion.min_steps:
         found = f"{max(counts, default=0)} steps measured, {criterion.min_steps} needed"
