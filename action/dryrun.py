@@ -38,6 +38,6 @@ def _lines(job: Job) -> Iterator[str]:
         yield f"# its Ray workers' PYTHONPATH: {worker}"
         yield f"cd {shlex.quote(str(request.cwd))}"
         yield "env -i \\"
-        for name, value in shown_env(request.env).items():
+        for name, value in shown_env(request.env, public=phase.env).items():
             yield f"  {name}={shlex.quote(value)} \\"
         yield "  " + shlex.join(request.argv)

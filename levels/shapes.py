@@ -41,13 +41,14 @@ def refuse_traits(level: Level, variants: tuple[Variant, ...], traits: frozenset
 
 
 def refuse_hollow(level: Level, names: tuple[str, ...]) -> None:
-    """Refuse variants without any of those that the level's legs are about, where every leg has one.
+    """Refuse variants without any that the level is about, where every leg has one: a leg's, or one that asks for more.
 
     Raises:
         UsageError: naming those variants.
 
     """
     own = {name for shape in level.legs for name in shape.variants}
+    own |= {variant.id for variant in level.variants if variant.adds_criteria}
     if names and not own & set(names) and all(shape.variants for shape in level.legs):
         raise UsageError(
             doing=f"planning {level.suite.label} {level.number} {level.title}",

@@ -12,7 +12,8 @@ import pytest
 from action import dryrun, local
 from action.environment import PASSED
 from action.site import Site
-from levels.catalogue import Catalogue, load
+from levels.catalogue import Catalogue, load, variants_of
+from levels.errors import UsageError
 from levels.model import Level, Suite
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -21,15 +22,24 @@ SITE = Site(launcher="host", data="/data", model_stores=("/models",), reward_mod
 
 
 def legs_of(level: Level) -> Iterator[tuple[str, ...]]:
-    """Its own legs, then each variant by itself, or with the first leg where it would leave out what the level is about."""
+    """Its own legs, then each variant by itself, or with a leg's where it would leave out what the level is about."""
     own = [shape.variants for shape in level.legs]
     yield from own
     named = {name for names in own for name in names}
     for variant in level.variants:
         if variant.id in named:
             continue
-        taken = () if () in own else next(names for names in own if not set(names) & set(variant.excludes))
-        yield (*taken, variant.id)
+        alone = () in own or bool(variant.adds_criteria)
+        fitting = [()] if alone else [names for names in own if _together(level, (*names, variant.id))]
+        yield (*fitting[0], variant.id)
+
+
+def _together(level: Level, names: tuple[str, ...]) -> bool:
+    try:
+        variants_of(level, names)
+    except UsageError:
+        return False
+    return True
 
 
 def name_of(level: Level, variants: tuple[str, ...]) -> str:
