@@ -20,6 +20,8 @@ def _lines(job: Job) -> Iterator[str]:
     trees, leg = job.planned_trees, job.leg
     values = environment.placeholders(job, trees)
     yield f"# {leg.title}, {leg.gpus} GPUs, at most {leg.minutes} minutes"
+    if (why := leg.blocked) is not None:
+        yield f"# Blocked ({why.boundary.value}), nothing would start: {why.found}; expected {why.expected}"
     yield f"# Bridge {trees.bridge}, Megatron-LM {trees.mcore}, {leg.suite.label} {trees.suite}"
     for workaround in leg.workarounds:
         yield f"# declared change of a copy of {leg.suite.label}: {workaround.id} ({workaround.link})"
@@ -37,7 +39,7 @@ def _lines(job: Job) -> Iterator[str]:
         yield f"# its Ray workers' PYTHONPATH: {worker}"
         yield f"cd {shlex.quote(str(request.cwd))}"
         yield "env -i \\"
-        for name, value in shown_env(request.env).items():
+        for name, value in shown_env(request.env, public=phase.env).items():
             yield f"  {name}={shlex.quote(value)} \\"
         yield "  " + shlex.join(request.argv)
 

@@ -50,6 +50,8 @@ def check(criterion: Criterion, subject: Subject, knowledge: Knowledge) -> Answe
             phases = tuple(phase for phase in subject.phases if phase.assertions) or _trained(subject)
         case _:
             phases = _trained(subject)
+    if criterion.phase is not None:
+        phases = tuple(phase for phase in phases if phase.id == criterion.phase)
     return _in_every_phase(phases, lambda phase: _in_phase(criterion, phase, subject, knowledge))
 
 

@@ -1,6 +1,7 @@
 """Criteria about metrics. Thresholds never belong here (they are YAML)."""
 
 import math
+from collections.abc import Mapping
 
 from levels.answers import Answer, at
 from levels.assertions import Expression, Unevaluated
@@ -107,8 +108,13 @@ def _evaluated(phase: PhaseView) -> Answer:
 
 
 def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
-    """Series are not zero and move."""
+    """Series are not zero and move; one is compared with its start."""
     series = phase.series()
+    return _standing(criterion, phase, series) or _moved(criterion, phase, series)
+
+
+def _standing(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer | None:
+    """What stays at zero or never changes, although it should."""
     for name in criterion.nonzero:
         known = series.get(name)
         if known and known.zero:
@@ -117,6 +123,10 @@ def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
         known = series.get(name)
         if known and known.count > 1 and known.constant:
             return _still(known, f"{name} never changes", phase)
+    return None
+
+
+def _moved(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer:
     counts = [series[name].count for name in (*criterion.moving, *criterion.nonzero) if name in series]
     if not counts or max(counts) < criterion.min_steps:
         found = f"{max(counts, default=0)} steps measured, {criterion.min_steps} needed"
@@ -124,7 +134,24 @@ def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
     shown = [name for name in criterion.moving if name in series]
     if not shown:
         return Answer(met=Met.UNVERIFIED, found="none of " + ", ".join(criterion.moving), source=phase.log_name)
-    return Answer(met=Met.MET, found=", ".join(shown) + " move and are finite", source=phase.log_name)
+    found = ", ".join(shown) + " move and are finite"
+    if not criterion.trend:
+        return Answer(met=Met.MET, found=found, source=phase.log_name)
+    compared = _trend(criterion.trend, series)
+    if compared is None:
+        found = "nothing to compare with the start: " + ", ".join(criterion.trend)
+        return Answer(met=Met.UNVERIFIED, found=found, source=phase.log_name)
+    return Answer(met=Met.MET, found=f"{found}; {compared}", source=phase.log_name)
+
+
+def _trend(beginnings: tuple[str, ...], series: Mapping[str, Series]) -> str | None:
+    """Start and end of the first metric that was logged at two steps; null when there is none."""
+    for beginning in beginnings:
+        for name, known in sorted(series.items()):
+            if name.startswith(beginning) and known.last_step > known.first_step:
+                points = f"{known.first:.6g} at step {known.first_step}, {known.last:.6g} at step {known.last_step}"
+                return f"{name}: {points} ({known.last - known.first:+.6g})"
+    return None
 
 
 def _still(series: Series, found: str, phase: PhaseView) -> Answer:

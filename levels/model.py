@@ -162,6 +162,8 @@ class CriterionBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """`Fail` or `Blocked`."""
     remedy: str
     """What the reader should do when it is not met; shown as a Follow-up."""
+    phase: Id | None = None
+    """The one phase that must meet it; null: every phase."""
     log_may_omit: bool = False
     """A log by itself may leave this unverified and still read Pass (`judge --log`). Never for a leg with evidence."""
 
@@ -254,6 +256,9 @@ class LearningSignal(CriterionBase, frozen=True, kw_only=True, tag="learning-sig
     nonzero: tuple[str, ...]
     """Metrics that must not stay at zero."""
     min_steps: int
+    trend: tuple[str, ...] = ()
+    """Beginnings of metric names: the first that was logged twice is compared with its start, and the two are reported.
+    Its direction decides nothing; that nothing can be compared is not met."""
 
 
 class NoException(CriterionBase, frozen=True, kw_only=True, tag="no-exception"):

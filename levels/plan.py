@@ -11,7 +11,16 @@ from levels.documents import digest
 from levels.errors import UsageError
 from levels.model import CheckGroup, Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
 from levels.pins import SuitePin, Workaround
-from levels.shapes import NotStarted, problem_of, refuse_sizes, refuse_traits, shapes_for
+from levels.shapes import (
+    NotStarted,
+    gpus_of,
+    problem_of,
+    refuse_hollow,
+    refuse_sizes,
+    refuse_traits,
+    shapes_for,
+    too_few_gpus,
+)
 
 Repository = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$(?!\n)")]
 
@@ -234,6 +243,7 @@ def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may 
     for choice in selection.chosen:
         level = catalogue.level(choice.suite, choice.level)
         names = wanted.get(choice.suite, ())
+        refuse_hollow(level, names)
         shapes = [names] if names else [shape.variants for shape in shapes_for(level, traits or frozenset())]
         for shape in shapes:
             chosen = variants_of(level, shape)
@@ -256,10 +266,12 @@ def _build_leg(
     ids = tuple(variant.id for variant in chosen)
     title = f"{level.suite.label} {level.number} {level.title}"
     phases = resolve_phases(level, chosen)
-    count = max((variant.gpus for variant in chosen if variant.gpus is not None), default=level.gpus)
+    count = gpus_of(level, chosen)
     if gpus is not None:
         count, phases = gpus, with_gpus(phases, gpus, title)
-    refuse_sizes(level.suite, title, phases, count, catalogue)
+    few = too_few_gpus(level, chosen, count)
+    if few is None:
+        refuse_sizes(level.suite, title, phases, count, catalogue)
     return Leg(
         id=leg_id(level.suite, level.number, level.id, ids),
         suite=level.suite,
@@ -282,7 +294,7 @@ def _build_leg(
         requirements=requirements_of(level, chosen),
         check_groups=bridge.checks,
         bridge_base=bridge.base,
-        blocked=problem_of(level, chosen, pin),
+        blocked=problem_of(level, chosen, pin) or few,
     )
 
 
