@@ -27,6 +27,7 @@ from levels.model import (
     Outcome,
     ReachedStage,
     Resumed,
+    TransferTiming,
     TreesAsPlanned,
     WeightsImported,
 )
@@ -373,7 +374,7 @@ def _attribution(item: Criterion, answer: Answer) -> Attribution:
             return Attribution.DOWNSTREAM if "lr is 0" in answer.found else Attribution.BRIDGE_SIDE
         case Resumed():
             return Attribution.DOWNSTREAM
-        case ReachedStage() | NoException() | ExitZero():
+        case ReachedStage() | TransferTiming() | NoException() | ExitZero():
             return Attribution.UNDETERMINED
         case _:
             assert_never(item)
