@@ -8,6 +8,7 @@ from action.context import Job
 from action.launch import LAUNCHERS
 from action.provenance import shown_env
 from levels.catalogue import fill
+from levels.model import Phase
 
 
 def describe(job: Job) -> str:
@@ -33,7 +34,7 @@ def _lines(job: Job) -> Iterator[str]:
     for phase in leg.phases:
         request = LAUNCHERS[job.site.launcher].request(job, trees, phase)
         driver, worker = environment.probe_pythonpaths(job, trees, phase)
-        yield f"# phase {phase.id}: step {phase.steps}, at most {phase.minutes} minutes"
+        yield from _about(phase)
         yield f"# the wrapper's PYTHONPATH: {driver}"
         yield f"# its Ray workers' PYTHONPATH: {worker}"
         yield f"cd {shlex.quote(str(request.cwd))}"
@@ -41,3 +42,16 @@ def _lines(job: Job) -> Iterator[str]:
         for name, value in shown_env(request.env, public=phase.env).items():
             yield f"  {name}={shlex.quote(value)} \\"
         yield "  " + shlex.join(request.argv)
+
+
+def _about(phase: Phase) -> Iterator[str]:
+    what = "helper" if phase.kind == "helper" else f"step {phase.steps}"
+    yield f"# phase {phase.id}: {what}, at most {phase.minutes} minutes"
+    if phase.fallback is not None:
+        yield f"# only when {phase.fallback.of} broke by {phase.fallback.signature}: a {phase.fallback.label}"
+    for name in phase.must_not_exist:
+        yield f"# must not exist: {name}"
+    for name in phase.remove_before:
+        yield f"# removed before: {name}"
+    for expression in phase.assertions:
+        yield f"# must hold: {expression}"

@@ -111,6 +111,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     pins: Pins
     sizes: Mapping[Suite, Mapping[str, tuple[str, ...]]]
     """By suite: the env vars and override keys of each parallel size."""
+    foreign_env: Mapping[Suite, Mapping[str, str]]
+    """By suite: env vars that another program reads, and which."""
+    handed_on: Mapping[Suite, Mapping[str, str]]
+    """By suite: configuration keys whose mapping another program takes, and which."""
 
     def of(self, suite: Suite) -> tuple[Level, ...]:
         """The levels of `suite`, by number."""
@@ -253,6 +257,8 @@ def load(root: Path | Traversable | None = None) -> Catalogue:
         levels=tuple(level for data in suites.values() for level in data.levels),
         pins=pins,
         sizes={suite: data.sizes for suite, data in suites.items()},
+        foreign_env={suite: data.foreign_env for suite, data in suites.items()},
+        handed_on={suite: data.handed_on for suite, data in suites.items()},
     )
 
 

@@ -43,8 +43,20 @@ def check(criterion: Criterion, subject: Subject, knowledge: Knowledge) -> Answe
             return code.bridge_checks(subject)
         case Resumed():
             return run.resumed(criterion, subject)
+        case NoException() | ExitZero() | LogCaptured():
+            phases = subject.phases
+        case AssertionsPassed():
+            # A helper that checks speaks for the run; without one the wrapper's own phase does.
+            phases = tuple(phase for phase in subject.phases if phase.assertions) or _trained(subject)
         case _:
-            return _in_every_phase(criterion, subject, lambda phase: _in_phase(criterion, phase, subject, knowledge))
+            phases = _trained(subject)
+    if criterion.phase is not None:
+        phases = tuple(phase for phase in phases if phase.id == criterion.phase)
+    return _in_every_phase(phases, lambda phase: _in_phase(criterion, phase, subject, knowledge))
+
+
+def _trained(subject: Subject) -> tuple[PhaseView, ...]:
+    return tuple(phase for phase in subject.phases if not phase.helper)
 
 
 def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of criterion
@@ -86,11 +98,9 @@ def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of cri
 _WORST_FIRST: Final = (Met.UNMET, Met.UNVERIFIED, Met.MET, Met.NOT_APPLICABLE)
 
 
-def _in_every_phase(criterion: Criterion, subject: Subject, answer: Callable[[PhaseView], Answer]) -> Answer:
+def _in_every_phase(phases: tuple[PhaseView, ...], answer: Callable[[PhaseView], Answer]) -> Answer:
     answers: list[Answer] = []
-    for phase in subject.phases:
-        if criterion.phase not in (None, phase.id):
-            continue
+    for phase in phases:
         given = answer(phase)
         given.log_name = given.log_name or phase.log_name
         answers.append(given)

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from levels.answers import Answer, at
+from levels.assertions import Expression, Unevaluated
 from levels.log_stages import Note
 from levels.metrics import Series
 from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite
@@ -71,7 +72,10 @@ def metric_bound(criterion: MetricBound, phase: PhaseView) -> Answer:
 
 
 def assertions(phase: PhaseView) -> Answer:
-    """Every row of the suite's own table passed."""
+    """No row of the suite's own table failed, and every expression of the phase holds for its metrics.
+
+    The expressions are evaluated here too: another revision's check may take other arguments and check nothing.
+    """
     rows = phase.last.checks
     failed = [row for row in rows if not row.passed]
     if failed:
@@ -79,9 +83,28 @@ def assertions(phase: PhaseView) -> Answer:
         return Answer(
             met=Met.UNMET, found=f"{len(failed)} of {len(rows)} checks failed", source=at(phase, lines[0]), lines=lines
         )
+    if phase.assertions:
+        return _evaluated(phase)
     if not rows:
         return Answer(met=Met.UNMET, found="no table of checks", source=phase.log_name)
     return Answer(met=Met.MET, found=f"{len(rows)} checks passed", source=f"{phase.log_name}:{rows[0].line}")
+
+
+def _evaluated(phase: PhaseView) -> Answer:
+    source = f"metrics of {phase.id}"
+    if phase.metrics is None or phase.metrics.problem:
+        found = (phase.metrics.problem if phase.metrics else None) or "no metrics file"
+        return Answer(met=Met.UNMET, found=f"{len(phase.assertions)} checks, {found}", source=source)
+    data = {name: series.points for name, series in phase.metrics.series.items() if series.whole}
+    for text in phase.assertions:
+        try:
+            held, value = Expression(text).evaluate(data)
+        except Unevaluated as error:
+            return Answer(met=Met.UNMET, found=f"{text}: {error}", source=source)
+        if not held:
+            return Answer(met=Met.UNMET, found=f"{text} does not hold: {value:.6g}", source=source)
+    shown = f", {len(phase.last.checks)} of them in the suite's own table" if phase.last.checks else ""
+    return Answer(met=Met.MET, found=f"{len(phase.assertions)} checks hold{shown}", source=source)
 
 
 def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:

@@ -125,6 +125,8 @@ def _broken(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Decisio
     """What stopped this phase; None when it ended well, or only criteria tell that it did not."""
     if phase.log is None or not phase.ended_badly:
         return None
+    if phase.helper:
+        return None if phase.assertions else _helper_broke(phase, knowledge)
     cause = first_cause(phase.last, knowledge, done_line=phase.done_line, bridge_root=subject.bridge_root)
     # What a run says while it is being stopped at its time limit is no cause of that.
     if cause is not None and not (phase.timed_out and cause.consequence):
@@ -134,6 +136,24 @@ def _broken(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Decisio
     return None
 
 
+def _helper_broke(phase: PhaseView, knowledge: Knowledge) -> Decision:
+    """The run was done, and what it measured could not be read: no metrics, and no fault of the change is known."""
+    cause = first_cause(phase.last, knowledge, done_line=None, bridge_root=None)
+    last = phase.log.last_line if phase.log else None
+    text = cause.error.text if cause else last.raw if last else f"exit code {phase.exit_code}"
+    return Decision(
+        outcome=Outcome.FAIL,
+        boundary=Boundary.METRICS,
+        attribution=cause.attribution if cause else Attribution.UNDETERMINED,
+        category="metrics-not-read",
+        sentence=f"the asked steps were done, but {phase.id} could not read what they measured",
+        first_error=FirstError(
+            text=text[:MAX_TEXT], log=phase.log_name, line=cause.error.number if cause else last.line if last else None
+        ),
+        remedy=(cause.remedy if cause else "") or f"look at {phase.log_name} and run that command again",
+    )
+
+
 def _partial(subject: Subject) -> Decision | None:
     """Phases without a whole log prove nothing, whatever the criteria make of the rest."""
     if subject.proof == "log-only":
@@ -141,7 +161,7 @@ def _partial(subject: Subject) -> Decision | None:
     for phase in subject.phases:
         if phase.log is None or phase.log_problem:
             return refused(f"{phase.log_name}: {phase.log_problem or 'missing'}")
-        if phase.log.tail.size_bytes == 0:
+        if phase.log.tail.size_bytes == 0 and not phase.helper:
             return refused(f"{phase.log_name} is empty, although the wrapper ended with exit code {phase.exit_code}")
     return None
 
@@ -307,7 +327,8 @@ def _not_shown(item: Criterion, answer: Answer) -> Decision:
 
 
 def _passed(subject: Subject) -> Decision:
-    steps = ", ".join(f"{phase.id} to step {phase.wanted_step}" for phase in subject.phases)
+    trained = [phase for phase in subject.phases if not phase.helper]
+    steps = ", ".join(f"{phase.id} to step {phase.wanted_step}" for phase in trained)
     return Decision(
         outcome=Outcome.PASS,
         boundary=None,

@@ -19,7 +19,7 @@ from levels.model import Boundary, Criterion, Limitation, Outcome, Phase
 from levels.plan import Leg, Plan
 from levels.shapes import gpus_of
 from levels.signatures import Knowledge
-from levels.subject import ChecksSaid, PhaseView, Subject
+from levels.subject import ChecksSaid, FallbackRun, PhaseView, Subject
 from levels.verdict import LegVerdict, Met, Verdict, overall
 
 LOCAL: Final = "local"
@@ -247,34 +247,60 @@ def _same(shown: str | None, wanted: str) -> bool:
 
 def _subject(leg: Leg, evidence: Evidence | None, logs: LegLogs, criteria: tuple[Criterion, ...]) -> Subject:
     runs = {run.id: run for run in evidence.phases} if evidence else {}
-    phases = tuple(
-        _view(phase.id, phase.steps, phase.metrics is not None, runs.get(phase.id), logs) for phase in leg.phases
-    )
+    views = [_view(phase, runs.get(phase.id), logs) for phase in leg.phases if phase.fallback is None]
+    _hand_on_metrics(views)
     roots = evidence.roots if evidence else None
     return Subject(
         suite=leg.suite,
         level=leg.level,
         title=leg.title,
         criteria=criteria,
-        phases=phases,
+        phases=tuple(views),
         proof="full",
         leg=leg,
         evidence=evidence,
         bridge_root=roots.bridge_src if roots else None,
+        fallbacks=tuple(
+            FallbackRun(of=phase.fallback.of, label=phase.fallback.label, view=_view(phase, runs[phase.id], logs))
+            for phase in leg.phases
+            if phase.fallback is not None and phase.id in runs
+        ),
     )
 
 
-def _view(name: str, steps: int, metrics_wanted: bool, run: PhaseRun | None, logs: LegLogs) -> PhaseView:  # noqa: FBT001 - private
-    view = PhaseView(id=name, steps=steps, log_name=f"run-{name}.log", metrics_wanted=metrics_wanted)
+def _view(phase: Phase, run: PhaseRun | None, logs: LegLogs) -> PhaseView:
+    view = PhaseView(
+        id=phase.id,
+        steps=phase.steps,
+        log_name=f"run-{phase.id}.log",
+        metrics_wanted=phase.metrics is not None,
+        helper=phase.kind == "helper",
+        assertions=phase.assertions,
+    )
     if run is None:
         view.log_problem = "the phase did not run"
         return view
     view.exit_code, view.signal, view.timed_out = run.exit_code, run.signal, run.timed_out
     view.command = " ".join(run.command)
-    view.log = logs.logs.get(name)
-    view.log_problem = logs.problems.get(name)
-    view.metrics = logs.metrics.get(name)
+    view.log = logs.logs.get(phase.id)
+    view.log_problem = logs.problems.get(phase.id)
+    view.metrics = logs.metrics.get(phase.id)
     return view
+
+
+def _hand_on_metrics(views: list[PhaseView]) -> None:
+    """The metrics that a helper dumps are those of the phase that trained before it, and of the helpers behind it."""
+    trained: PhaseView | None = None
+    dumped: PhaseView | None = None
+    for view in views:
+        if not view.helper:
+            trained, dumped = view, view
+        elif view.metrics_wanted:
+            dumped = view
+            if trained is not None and not trained.metrics_wanted:
+                trained.metrics, trained.metrics_wanted = view.metrics, True
+        elif dumped is not None:
+            view.metrics = dumped.metrics
 
 
 def _foreign(leg: Leg, evidence: Evidence, expected_plan: str | None) -> str | None:

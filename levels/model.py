@@ -401,6 +401,18 @@ class Variant(Record, frozen=True, kw_only=True):
     """Rollout engine that it asks for, when it is not the level's."""
 
 
+class CheckGroup(Record, frozen=True, kw_only=True):
+    """Tests of Bridge that a change calls for, beside the focused ones of its level."""
+
+    id: Id
+    title: str
+    tests: tuple[str, ...]
+    """Glob patterns relative to the Bridge root; `**` is any folders. One that matches no file is passed over."""
+    needed: bool
+    """Without a passing run there is no Pass; else it is listed as run or not run."""
+    because: str
+
+
 class LegShape(Record, frozen=True, kw_only=True):
     """One leg that a level asks for: which variants it takes, and for which families."""
 
@@ -454,4 +466,8 @@ class SuiteCatalogue(Record, frozen=True, kw_only=True):
     suite: Suite
     sizes: dict[str, tuple[str, ...]]
     """Parallel sizes by short name (`tp`, `pp`, `infer_tp`, ...): its env vars and override keys."""
+    foreign_env: dict[EnvName, str] = {}
+    """Env vars that no file of the suite reads: which program does, with its source."""
+    handed_on: dict[str, str] = {}
+    """Configuration keys whose whole mapping goes to another program: to which, with its source."""
     levels: tuple[Level, ...]

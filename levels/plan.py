@@ -9,7 +9,7 @@ import msgspec
 from levels.catalogue import Catalogue, requirements_of, resolve_phases, variants_of
 from levels.documents import digest
 from levels.errors import UsageError
-from levels.model import Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
+from levels.model import CheckGroup, Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
 from levels.pins import SuitePin, Workaround
 from levels.shapes import (
     NotStarted,
@@ -76,6 +76,8 @@ class Selection(Record, frozen=True, kw_only=True):
     skipped: tuple[Choice, ...]
     family: str | None = None
     """Smoke family key of PATHS.md, null when no path names one."""
+    checks: tuple[CheckGroup, ...] = ()
+    """Bridge's own tests that the change calls for."""
     widened: tuple[str, ...] = ()
     """Why the selection was widened: truncated file list, unknown path, API error."""
 
@@ -137,6 +139,10 @@ class Leg(Record, frozen=True, kw_only=True):
     """Resolved: variant env and overrides applied, placeholders still in."""
     requirements: tuple[Requirement, ...] = ()
     """Data and models that must be there first; what a variant makes unnecessary is left out."""
+    check_groups: tuple[CheckGroup, ...] = ()
+    """Bridge tests that the change calls for, beside `bridge_tests`."""
+    bridge_base: Commit | None = None
+    """Merge base of the change: where a test fails, it is asked whether it failed before."""
     blocked: NotStarted | None = None
     """Set when it cannot start; it gets no job and a Blocked verdict."""
 
@@ -196,6 +202,8 @@ class _Bridge(NamedTuple):
     repository: str
     commit: str
     mcore: str | None
+    base: str | None
+    checks: tuple[CheckGroup, ...]
 
 
 def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may know
@@ -209,6 +217,7 @@ def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may 
     model: LegModel | None = None,
     traits: frozenset[Trait] | None = None,
     gpus: int | None = None,
+    bridge_base: str | None = None,
 ) -> tuple[Leg, ...]:
     """The legs of each chosen level, level 0 as `smoke`, the others as `deep`.
 
@@ -222,13 +231,14 @@ def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may 
         model: replaces the level's default model.
         traits: of the model's family; null when nobody knows them, and then no variant is refused for want of one.
         gpus: replaces the level's number of GPUs.
+        bridge_base: the change's merge base, when known.
 
     Raises:
         UsageError: for a level or variant that does not exist, and for values that cannot work.
 
     """
     wanted = variants or {}
-    bridge = _Bridge(bridge_repository, bridge_commit, mcore_commit)
+    bridge = _Bridge(bridge_repository, bridge_commit, mcore_commit, bridge_base, selection.checks)
     legs: list[Leg] = []
     for choice in selection.chosen:
         level = catalogue.level(choice.suite, choice.level)
@@ -282,6 +292,8 @@ def _build_leg(
         bridge_tests=level.bridge_tests,
         phases=phases,
         requirements=requirements_of(level, chosen),
+        check_groups=bridge.checks,
+        bridge_base=bridge.base,
         blocked=problem_of(level, chosen, pin) or few,
     )
 

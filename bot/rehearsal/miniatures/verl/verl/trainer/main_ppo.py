@@ -162,8 +162,7 @@ class TaskRunnerV1:
         generated = ray.get(self.server.probabilities.remote())
         computed = ray.get(self.workers[0].probabilities.remote())
         norms = {
-            role: max(ray.get([worker.update.remote(role, step) for worker in self.workers]))
-            for role in self.roles
+            role: max(ray.get([worker.update.remote(role, step) for worker in self.workers])) for role in self.roles
         }
         self.moved += norms["actor"]
         if self.config["trainer.save_freq"] > 0 and step % self.config["trainer.save_freq"] == 0:
