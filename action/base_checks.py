@@ -11,7 +11,7 @@ from levels.errors import EnvironmentBlocked
 from levels.evidence import BaseRun
 
 
-def compare(job: Job, trees: Trees, tests: tuple[str, ...], base: str, log: str, *, suite: bool) -> BaseRun:
+def compare(job: Job, trees: Trees, tests: tuple[str, ...], base: str, log: str) -> BaseRun:
     """What the same test files do on the merge base; a file that is not there has no test that failed before.
 
     The base has a folder, and where its gitlink differs a Megatron-LM, of its own.
@@ -21,11 +21,10 @@ def compare(job: Job, trees: Trees, tests: tuple[str, ...], base: str, log: str,
         there = _checked_out(job, trees, base)
     except (GitError, EnvironmentBlocked) as error:
         return BaseRun(commit=base, problem=clean(f"the merge base could not be checked out: {error}"))
-    root = there.suite if suite else there.bridge
-    known = tuple(test for test in tests if (root / test).is_file())
+    known = tuple(test for test in tests if (there.bridge / test).is_file())
     if not known:
         return BaseRun(commit=base)
-    run = run_tests(job, there, argv_of(job, known, suite=suite), f"base-{log}", suite=suite)
+    run = run_tests(job, there, argv_of(job, known), f"base-{log}")
     if run.exit_code is None:
         return BaseRun(commit=base, problem="the tests did not end on the merge base")
     if run.exit_code not in (0, 1):

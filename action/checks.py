@@ -32,12 +32,10 @@ def checks(job: Job, recorder: Recorder) -> None:
     recorder.update(bridge_checks=run)
     groups: list[GroupRun] = []
     for group in job.leg.check_groups:
-        suite = group.tree == "suite"
-        files = files_of(trees.suite if suite else trees.bridge, group.tests)
-        blocked = _cannot_start(job, trees, environment.interpreter(job)) if suite else cannot
-        reason = blocked if files else f"no file of the checkout matches {', '.join(group.tests)}"
+        files = files_of(trees.bridge, group.tests)
+        reason = cannot if files else f"no file of the checkout matches {', '.join(group.tests)}"
         log = f"bridge-checks-{group.id}.log"
-        groups.append(GroupRun(id=group.id, run=_group(job, trees, files, log, reason, suite=suite)))
+        groups.append(GroupRun(id=group.id, run=_group(job, trees, files, log, reason)))
         recorder.update(check_groups=tuple(groups))
 
 
@@ -51,15 +49,13 @@ def files_of(root: Path, patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(found)[:MAX_FILES])
 
 
-def _group(
-    job: Job, trees: Trees, tests: tuple[str, ...], log: str, reason: str | None, *, suite: bool = False
-) -> ChecksRun:
-    argv = argv_of(job, tests, suite=suite)
+def _group(job: Job, trees: Trees, tests: tuple[str, ...], log: str, reason: str | None) -> ChecksRun:
+    argv = argv_of(job, tests)
     if reason is not None:
         return ChecksRun(command=shown(argv), exit_code=None, skipped_because=clean(reason))
-    run = run_tests(job, trees, argv, log, suite=suite)
+    run = run_tests(job, trees, argv, log)
     if run.failures and job.leg.bridge_base is not None:
-        base = base_checks.compare(job, trees, tests, job.leg.bridge_base, log, suite=suite)
+        base = base_checks.compare(job, trees, tests, job.leg.bridge_base, log)
         run = msgspec.structs.replace(run, base=base)
     return run
 

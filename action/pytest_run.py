@@ -25,10 +25,9 @@ def interpreter(job: Job) -> tuple[str, ...]:
     return (job.site.bridge_python,) if job.site.bridge_python else environment.interpreter(job)
 
 
-def argv_of(job: Job, tests: tuple[str, ...], *, suite: bool = False) -> tuple[str, ...]:
-    """The command that runs `tests` of Bridge, or with `suite` of the suite in its own interpreter."""
-    python = environment.interpreter(job) if suite else interpreter(job)
-    return (*python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+def argv_of(job: Job, tests: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that runs `tests`, in the Bridge tree."""
+    return (*interpreter(job), "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
 
 def test_env(job: Job, trees: Trees) -> dict[str, str]:
@@ -36,14 +35,12 @@ def test_env(job: Job, trees: Trees) -> dict[str, str]:
     return {**environment.base_env(job), "PYTHONPATH": environment.pythonpath(job, trees)}
 
 
-def run_tests(job: Job, trees: Trees, argv: tuple[str, ...], name: str, *, suite: bool = False) -> ChecksRun:
-    """Counts and failures of one pytest call in the Bridge tree, or in the suite's; its log is `name` in the bundle."""
+def run_tests(job: Job, trees: Trees, argv: tuple[str, ...], name: str) -> ChecksRun:
+    """Counts and failures of one pytest call in the Bridge tree; its log is `name` in the bundle."""
     limits = Limits(seconds=job.site.checks_minutes * 60, log_bytes=_LOG_BYTES)
     log = job.bundle / name
     echo = Echo(log.stem, say)
-    ended = process.run(
-        argv, cwd=trees.suite if suite else trees.bridge, env=test_env(job, trees), log=log, limits=limits, echo=echo
-    )
+    ended = process.run(argv, cwd=trees.bridge, env=test_env(job, trees), log=log, limits=limits, echo=echo)
     counts = counts_of(_tail(log))
     run = ChecksRun(
         command=shown(argv),

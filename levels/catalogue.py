@@ -203,9 +203,7 @@ def criteria_of(level: Level, variants: tuple[Variant, ...]) -> tuple[Criterion,
 def limitations_of(level: Level, variants: tuple[Variant, ...], phases: tuple[Phase, ...]) -> tuple[str, ...]:
     """The sentences whose condition holds in the effective settings of `phases`, each once."""
     stated = (*level.limitations, *(item for variant in variants for item in variant.limitations))
-    chosen = {variant.id for variant in variants}
-    fitting = (item for item in stated if _applies(item, phases) and not chosen & set(item.unless_variant))
-    return tuple(dict.fromkeys(item.says for item in fitting))
+    return tuple(dict.fromkeys(item.says for item in stated if _applies(item, phases)))
 
 
 def _applies(item: Limitation, phases: tuple[Phase, ...]) -> bool:
@@ -325,6 +323,7 @@ def _texts(level: Level) -> Iterable[str]:
         yield from part.overrides
     for phase in all_phases(level):
         yield from phase.command
+        yield from phase.arguments
         yield from phase.pythonpath_prefix
     for requirement in (*level.requirements, *(item for variant in level.variants for item in variant.requirements)):
         yield requirement.path

@@ -24,7 +24,6 @@ from levels.model import (
     NoException,
     ReachedStage,
     Resumed,
-    TransferTiming,
     TreesAsPlanned,
     WeightsImported,
 )
@@ -82,8 +81,6 @@ def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of cri
             return metrics.metric_bound(criterion, phase)
         case AssertionsPassed():
             return metrics.assertions(phase)
-        case TransferTiming():
-            return metrics.transfer_timing(criterion, phase)
         case LearningSignal():
             return metrics.learning_signal(criterion, phase)
         case NoException():

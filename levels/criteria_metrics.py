@@ -7,7 +7,7 @@ from levels.answers import Answer, at
 from levels.assertions import Expression, Unevaluated
 from levels.log_stages import Note
 from levels.metrics import Series
-from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite, TransferTiming
+from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite
 from levels.subject import PhaseView, Subject
 from levels.verdict import Met
 
@@ -160,17 +160,3 @@ def _still(series: Series, found: str, phase: PhaseView) -> Answer:
         printed = [item for item in phase.last.series.values() if item.name.startswith("printed/") and item.zero]
         lines = (*(_quote(item, item.text) for item in printed[:1]), *lines)
     return Answer(met=Met.UNMET, found=found, source=at(phase, lines[0]), lines=lines)
-
-
-def transfer_timing(criterion: TransferTiming, phase: PhaseView) -> Answer:
-    """How long the hand-over of weights took, and which side of it: preparation or sending and loading."""
-    series = phase.series()
-    total = next((series[name] for name in criterion.total if name in series), None)
-    sent = next((series[name] for name in criterion.transfer if name in series), None)
-    if total is None or sent is None or not total.finite or not sent.finite:
-        return Answer(met=Met.NOT_APPLICABLE, found="this run logged no such time", source=phase.log_name)
-    before = max(total.last - sent.last, 0.0)
-    slower = "weight preparation" if before > sent.last else "sending and loading"
-    parts = f"{sent.last:.2f} s of it sending and loading, {before:.2f} s before"
-    found = f"{total.last:.2f} s in all, {parts}: {slower} dominates"
-    return Answer(met=Met.MET, found=found, source=f"metrics of {phase.id}")

@@ -27,7 +27,6 @@ from levels.model import (
     Outcome,
     ReachedStage,
     Resumed,
-    TransferTiming,
     TreesAsPlanned,
     WeightsImported,
 )
@@ -374,7 +373,7 @@ def _attribution(item: Criterion, answer: Answer) -> Attribution:
             return Attribution.DOWNSTREAM if "lr is 0" in answer.found else Attribution.BRIDGE_SIDE
         case Resumed():
             return Attribution.DOWNSTREAM
-        case ReachedStage() | TransferTiming() | NoException() | ExitZero():
+        case ReachedStage() | NoException() | ExitZero():
             return Attribution.UNDETERMINED
         case _:
             assert_never(item)

@@ -163,9 +163,7 @@ def _of_any_step(criterion: Criterion) -> Criterion:
 def _shown_by(word: Word, catalogue: Catalogue, suite: Suite) -> tuple[Criterion, ...]:
     if word.level is None:
         return word.criteria
-    level = catalogue.level(suite, word.level)
-    added = (criterion for variant in level.variants for criterion in variant.adds_criteria)
-    held = {criterion.id: criterion for criterion in (*added, *level.criteria)}
+    held = {criterion.id: criterion for criterion in catalogue.level(suite, word.level).criteria}
     return (*word.criteria, *(held[name] for name in word.takes))
 
 

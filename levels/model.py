@@ -261,15 +261,6 @@ class LearningSignal(CriterionBase, frozen=True, kw_only=True, tag="learning-sig
     Its direction decides nothing; that nothing can be compared is not met."""
 
 
-class TransferTiming(CriterionBase, frozen=True, kw_only=True, tag="transfer-timing"):
-    """Reports how long weights took to prepare and to travel, where the suite logs it; decides nothing else."""
-
-    total: tuple[str, ...]
-    """Metrics of the whole hand-over, in seconds; the first that is there counts."""
-    transfer: tuple[str, ...]
-    """Metrics of the part that sends and loads."""
-
-
 class NoException(CriterionBase, frozen=True, kw_only=True, tag="no-exception"):
     """No unrecovered exception, fatal signal or swallowed failure in a Bridge-facing stage."""
 
@@ -297,7 +288,6 @@ Criterion = (
     | MetricBound
     | AssertionsPassed
     | LearningSignal
-    | TransferTiming
     | NoException
     | ExitZero
     | LogCaptured
@@ -314,8 +304,6 @@ class Limitation(Record, frozen=True, kw_only=True):
     when_env: dict[EnvName, str] = {}
     when_override: dict[str, str] = {}
     """Key without `+`/`++` to value."""
-    unless_variant: tuple[Id, ...] = ()
-    """Not said when one of these variants was chosen."""
 
 
 class Fallback(Record, frozen=True, kw_only=True):
@@ -337,6 +325,8 @@ class Phase(Record, frozen=True, kw_only=True):
     """A helper dumps or checks what a phase before it wrote; it trains nothing."""
     command: tuple[str, ...]
     """argv, run in the suite's root."""
+    arguments: tuple[str, ...] = ()
+    """Appended after the overrides: what is no Hydra assignment."""
     env: dict[EnvName, str] = {}
     overrides: tuple[Override, ...] = ()
     """Appended to `command`."""
@@ -346,10 +336,7 @@ class Phase(Record, frozen=True, kw_only=True):
     """Time limit."""
     fallback: Fallback | None = None
     assertions: tuple[str, ...] = ()
-    """Expressions over `metrics`, as the suite's own check takes them: `max(data["train/loss"]) < 1.05`.
-
-    A helper gets them as arguments; a wrapper hands its own ones to the check (`catalogue check` compares them).
-    """
+    """Expressions over `metrics`, as the suite's own check takes them: `max(data["train/loss"]) < 1.05`."""
     must_not_exist: tuple[str, ...] = ()
     """Fixed paths that the wrapper writes or removes in any case; one that is there is somebody else's."""
     metrics: str | None = None
@@ -415,14 +402,12 @@ class Variant(Record, frozen=True, kw_only=True):
 
 
 class CheckGroup(Record, frozen=True, kw_only=True):
-    """Tests beside the focused Bridge tests of a level: those that a change calls for, and the suite's own."""
+    """Tests of Bridge that a change calls for, beside the focused ones of its level."""
 
     id: Id
-    tree: Literal["bridge", "suite"] = "bridge"
-    """Whose tests they are, and in whose interpreter they run."""
     title: str
     tests: tuple[str, ...]
-    """Glob patterns relative to that tree; `**` is any folders. One that matches no file is passed over."""
+    """Glob patterns relative to the Bridge root; `**` is any folders. One that matches no file is passed over."""
     needed: bool
     """Without a passing run there is no Pass; else it is listed as run or not run."""
     because: str
@@ -467,8 +452,6 @@ class Level(Record, frozen=True, kw_only=True):
     default_model: str
     bridge_tests: tuple[str, ...] = ()
     """Focused Bridge tests, relative to the Bridge root."""
-    suite_checks: tuple[CheckGroup, ...] = ()
-    """The suite's own unit checks of the surface that the level exercises."""
     requirements: tuple[Requirement, ...] = ()
     phases: tuple[Phase, ...]
     criteria: tuple[Criterion, ...]

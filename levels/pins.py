@@ -29,8 +29,6 @@ class Lack(Record, frozen=True, kw_only=True):
     feature: Id
     boundary: Boundary
     """Where a leg that needs it is Blocked."""
-    one_environment: bool = False
-    """Only where one interpreter serves every process; not where the suite makes an environment for each kind."""
     reason: str
     remedy: str
     source: str

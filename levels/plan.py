@@ -14,7 +14,6 @@ from levels.pins import SuitePin, Workaround
 from levels.shapes import (
     NotStarted,
     gpus_of,
-    needs_of,
     problem_of,
     refuse_hollow,
     refuse_sizes,
@@ -141,11 +140,9 @@ class Leg(Record, frozen=True, kw_only=True):
     requirements: tuple[Requirement, ...] = ()
     """Data and models that must be there first; what a variant makes unnecessary is left out."""
     check_groups: tuple[CheckGroup, ...] = ()
-    """Tests beside `bridge_tests`: those that the change calls for, and the suite's own."""
+    """Bridge tests that the change calls for, beside `bridge_tests`."""
     bridge_base: Commit | None = None
     """Merge base of the change: where a test fails, it is asked whether it failed before."""
-    needs: tuple[Id, ...] = ()
-    """Features that it needs of its suite; the machine looks at those that depend on its environment."""
     blocked: NotStarted | None = None
     """Set when it cannot start; it gets no job and a Blocked verdict."""
 
@@ -295,9 +292,8 @@ def _build_leg(
         bridge_tests=level.bridge_tests,
         phases=phases,
         requirements=requirements_of(level, chosen),
-        check_groups=(*bridge.checks, *level.suite_checks),
+        check_groups=bridge.checks,
         bridge_base=bridge.base,
-        needs=needs_of(level, chosen),
         blocked=problem_of(level, chosen, pin) or few,
     )
 

@@ -19,7 +19,6 @@ from levels.model import (
     Outcome,
     Status,
     Suite,
-    TransferTiming,
 )
 from levels.subject import Subject
 from levels.verdict import DeliverableResult, FirstError, Met
@@ -50,9 +49,9 @@ NAMES: Final = {
 def deliverables(
     subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
 ) -> tuple[DeliverableResult, ...]:
-    """The five rows, always all of them, in order; behind them one for each further group of tests."""
+    """The five rows, always all of them, in order; behind the first what the change calls for beside it."""
     rows = [_row(kind, name, subject, answers, outcome, asked) for kind, name in NAMES[subject.suite].items()]
-    return (*rows, *_groups(subject, rows[2]))
+    return (rows[0], *_groups(subject, rows[2]), *rows[1:])
 
 
 def _groups(subject: Subject, run: DeliverableResult) -> tuple[DeliverableResult, ...]:
@@ -63,13 +62,13 @@ def _groups(subject: Subject, run: DeliverableResult) -> tuple[DeliverableResult
     rows = tuple(
         DeliverableResult(
             id=Deliverable.BRIDGE_CHECKS,
-            name=f"{name}, {group.title}" if group.tree == "bridge" else group.title,
+            name=f"{name}, {group.title}",
             status=statuses.get(answer.met, Status.SKIPPED),
             detail=answer.found,
         )
         for group, answer in groups
     )
-    if not any(group.needed and group.tree == "bridge" for group, _ in groups):
+    if not any(group.needed for group, _ in groups):
         return rows
     smoke = f"{name}, this {subject.suite.label} smoke after them"
     return (*rows, msgspec.structs.replace(run, id=Deliverable.BRIDGE_CHECKS, name=smoke))
@@ -150,9 +149,7 @@ def key_lines(subject: Subject, answers: Answers, first: FirstError | None) -> t
     if first is not None:
         shown.append(first.text + _where(first))
     for item, answer in answers:
-        if isinstance(
-            item, LogFlag | LastStep | AssertionsPassed | MetricsLogged | TransferTiming | ExitZero | BridgeChecksPassed
-        ):
+        if isinstance(item, LogFlag | LastStep | AssertionsPassed | MetricsLogged | ExitZero | BridgeChecksPassed):
             quoted = answer.lines[0].raw.strip() if answer.lines else f"{item.id}: {answer.found}"
             shown.append(quoted)
     trained = [phase for phase in subject.phases if not phase.helper]

@@ -116,18 +116,12 @@ def too_few_gpus(level: Level, variants: tuple[Variant, ...], gpus: int) -> NotS
     )
 
 
-def needs_of(level: Level, variants: tuple[Variant, ...]) -> tuple[str, ...]:
-    """Features that the leg needs of its suite."""
-    lifted = {name for variant in variants for name in variant.lifts}
-    stated = (*level.needs, *(name for variant in variants for name in variant.needs))
-    return tuple(dict.fromkeys(name for name in stated if name not in lifted))
-
-
 def problem_of(level: Level, variants: tuple[Variant, ...], pin: SuitePin) -> NotStarted | None:
     """Why the leg cannot run with the suite at its pin; null when it can."""
-    needed = needs_of(level, variants)
+    lifted = {name for variant in variants for name in variant.lifts}
+    needed = [name for name in (*level.needs, *(n for v in variants for n in v.needs)) if name not in lifted]
     for lack in pin.lacks:
-        if lack.feature in needed and not lack.one_environment:
+        if lack.feature in needed:
             return NotStarted(
                 boundary=lack.boundary,
                 found=f"{pin.suite.label} {pin.commit[:9]}: {lack.reason}",
@@ -135,8 +129,7 @@ def problem_of(level: Level, variants: tuple[Variant, ...], pin: SuitePin) -> No
                 next_step=lack.remedy,
             )
     engine = next((variant.engine for variant in variants if variant.engine is not None), level.engine)
-    # Megatron generation is the Bridge model itself: every image has it.
-    if engine not in (pin.image.engine, "megatron"):
+    if pin.image.engine != engine:
         image = f"{pin.image.repository}:{pin.image.tag}"
         return NotStarted(
             boundary=Boundary.CONTAINER,

@@ -60,10 +60,9 @@ def test_a_helper_runs_after_a_phase_that_ended_well(world: World, first: str, e
     assert [run.id for run in evidence.phases] == expected
 
 
-def test_a_helper_that_checks_gets_its_expressions(world: World) -> None:
-    check = phase("check", "echo", "metrics.json", helper=True, assertions=("max(x) < 1",))
-    evidence = ran(world, phase("train", "true", assertions=("max(y) < 1",)), check)
-    assert [run.command for run in evidence.phases] == [("true",), ("echo", "metrics.json", "max(x) < 1")]
+def test_arguments_come_after_the_overrides(world: World) -> None:
+    evidence = ran(world, phase("train", "echo", overrides=("a=1",), arguments=("max(x) < 1",)))
+    assert evidence.phases[0].command == ("echo", "a=1", "max(x) < 1")
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "dead-link"])

@@ -41,8 +41,7 @@ def test_whole_evidence_passes(suite: Suite) -> None:
     assert verdict.outcome is Outcome.PASS, verdict.sentence
     assert verdict.proof == "full"
     assert {item.met for item in verdict.criteria} <= {Met.MET, Met.NOT_APPLICABLE}
-    said = {row.status.value for row in verdict.deliverables}
-    assert said == {"Pass", "Not requested"}
+    assert [row.status.value for row in verdict.deliverables if row.status != "Not requested"] == ["Pass"] * 4
 
 
 def tree(found: Evidence, name: str, **fields: object) -> Evidence:
@@ -328,14 +327,7 @@ LOGS: list[tuple[str, Suite, Callable[[str], str], str, Outcome, Boundary]] = [
         Outcome.FAIL,
         Boundary.METRICS,
     ),
-    (
-        "a-failed-row",
-        Suite.NEMO_RL,
-        lambda t: t.replace("│ PASS ", "│ FAIL ", 1),
-        "assertions",
-        Outcome.FAIL,
-        Boundary.METRICS,
-    ),
+    ("no-table", Suite.NEMO_RL, lambda t: t.replace("│ PASS ", "│ "), "assertions", Outcome.FAIL, Boundary.METRICS),
     (
         "swallowed-generation",
         Suite.NEMO_RL,
@@ -414,7 +406,7 @@ def test_foreign_or_missing_evidence_is_blocked(suite: Suite, found: str | None,
     verdict = judge_leg(of, shown, read(suite), CATALOGUE, knowledge(suite), expected_plan=plan)
     assert verdict.outcome is Outcome.BLOCKED
     assert says in verdict.sentence
-    assert len(verdict.deliverables) == 5 + len(of.check_groups)
+    assert len(verdict.deliverables) == 5
 
 
 @SUITES
