@@ -173,6 +173,10 @@ class _Suite:
             there = self.trees.bridge is not None and (self.trees.bridge / test).exists()
             self.found.add("test", test, where, "there" if there else "no such file in Bridge", holds=there)
 
+        for test in level.suite_tests:
+            there = (self.root / test).is_file()
+            self.found.add("test", test, where, "there" if there else "no such file in the tree", holds=there)
+
     def _workarounds(self) -> None:
         for item in self.catalogue.pins.workarounds_for(self.catalogue.pins.suite(self.suite)):
             for change in item.replacements:
