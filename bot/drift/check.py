@@ -15,7 +15,17 @@ from bot.drift.shadow import Recording, make, record
 from levels.assertions import Expression
 from levels.catalogue import Catalogue, criteria_of, fill, resolve_phases, variants_of
 from levels.errors import UsageError
-from levels.model import PLACEHOLDERS, Criterion, LearningSignal, Level, MetricBound, MetricsLogged, Phase, Suite
+from levels.model import (
+    PLACEHOLDERS,
+    Criterion,
+    LearningSignal,
+    Level,
+    MetricBound,
+    MetricsLogged,
+    Phase,
+    Suite,
+    TransferTimings,
+)
 
 _FILE_ENDINGS: Final = (".sh", ".py", ".yaml", ".yml")
 _VALUES: Final = {name: f"/filled/{name}" for name in PLACEHOLDERS}
@@ -213,6 +223,8 @@ def metrics_of(phases: Iterable[Phase], criteria: Iterable[Criterion]) -> Iterat
                 yield metric
             case LearningSignal(moving=moving, nonzero=nonzero):
                 yield from (*moving, *nonzero)
+            case TransferTimings():
+                yield from (item.total, item.transfer, *item.broadcast, *item.load)
             case _:
                 pass
 
