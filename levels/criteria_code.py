@@ -124,6 +124,15 @@ def bridge_checks(subject: Subject) -> Answer:
     return focused if worst.met is focused.met else worst
 
 
+def suite_checks(subject: Subject) -> Answer:
+    """The suite's own unit tests of the surface ran and passed, by the same rule as Bridge's."""
+    if subject.evidence is None or subject.leg is None:
+        return Answer(met=Met.UNVERIFIED, found="a log does not show them", source="log")
+    if not subject.leg.suite_tests:
+        return Answer(met=Met.NOT_APPLICABLE, found="the level names none", source="plan")
+    return of_run(subject.evidence.suite_checks, "suite-checks.log", subject.evidence.roots)
+
+
 def check_groups(subject: Subject) -> tuple[tuple[CheckGroup, Answer], ...]:
     """Each group of tests that the change calls for, with what became of it."""
     if subject.leg is None:
