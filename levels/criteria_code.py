@@ -141,7 +141,8 @@ def check_groups(subject: Subject) -> tuple[tuple[CheckGroup, Answer], ...]:
     runs = {item.id: item.run for item in evidence.check_groups} if evidence else {}
     roots = evidence.roots if evidence else None
     return tuple(
-        (group, of_run(runs.get(group.id), f"bridge-checks-{group.id}.log", roots)) for group in subject.leg.check_groups
+        (group, of_run(runs.get(group.id), f"bridge-checks-{group.id}.log", roots))
+        for group in subject.leg.check_groups
     )
 
 
