@@ -8,7 +8,7 @@ from action.context import Job
 from action.launch import LAUNCHERS
 from action.provenance import shown_env
 from action.pytest_run import suite_argv
-from levels.catalogue import fill
+from levels.catalogue import criteria_of, fill, limitations_of, load, variants_of
 from levels.model import Phase
 
 
@@ -29,6 +29,14 @@ def _lines(job: Job) -> Iterator[str]:
     for requirement in leg.requirements:
         made = shlex.join(fill(part, values) for part in requirement.prepare)
         yield f"# needs {requirement.kind} {fill(requirement.path, values)}" + (f"; made by: {made}" if made else "")
+    level = load().level(leg.suite, leg.level)
+    variants = variants_of(level, leg.variants)
+    for criterion in criteria_of(level, variants):
+        yield f"# held to: {criterion.id}: {criterion.says}"
+    for sentence in (*level.does_not_prove, *(text for variant in variants for text in variant.does_not_prove)):
+        yield f"# does not prove: {sentence}"
+    for sentence in limitations_of(level, variants, leg.phases):
+        yield f"# limitation: {sentence}"
     yield "# Bridge checks, in the Bridge tree:"
     python = (job.site.bridge_python,) if job.site.bridge_python else environment.interpreter(job)
     yield shlex.join((*python, "-m", "pytest", "-q", *leg.bridge_tests))

@@ -5,6 +5,7 @@ Duplicate keys, anchors and unquoted env values are refused: `null`, `True` and 
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -264,7 +265,16 @@ def load(root: Path | Traversable | None = None) -> Catalogue:
         ConfigError: with file and key path, for anything that is not right.
 
     """
-    where: Path | Traversable = root if root is not None else files("levels")
+    return _shipped() if root is None else _read(root)
+
+
+@cache
+def _shipped() -> Catalogue:
+    """Ours, read once in a process: thousands of lines of YAML take most of a second."""
+    return _read(files("levels"))
+
+
+def _read(where: Path | Traversable) -> Catalogue:
     suites = {
         suite: _convert(
             expand(_plain((where / name).read_text(encoding="utf-8"), name), path=name), SuiteCatalogue, name
