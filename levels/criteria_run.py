@@ -51,8 +51,14 @@ def _passed(launch: Launch, stage: Boundary) -> bool:
     return launch.step is not None
 
 
-def weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
-    """Every mapped weight was found and copied."""
+def phase_of(name: str, subject: Subject) -> PhaseView | None:
+    """The phase called `name`, or else the last one: a log by itself holds only one."""
+    found = next((item for item in subject.phases if item.id == name), None)
+    return found or (subject.phases[-1] if subject.phases else None)
+
+
+def weights(criterion: WeightsImported, phase: PhaseView, subject: Subject) -> Answer:
+    """Every mapped weight was found and copied, by the Bridge of this very leg."""
     launch = phase.last
     for kind, seen, allowed in (
         ("not mapped, or not in the checkpoint", launch.missing, criterion.missing_allowed),
@@ -70,12 +76,19 @@ def weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
             met=Met.MET if whole else Met.UNMET, found=found, source=at(phase, launch.import_line), lines=lines
         )
     if "n-cached" in launch.passed:
-        return Answer(
-            met=Met.MET,
-            found="converted earlier (Skipping import)",
-            source=f"{phase.log_name}:{launch.passed['n-cached']}",
-        )
+        return _cached(phase, subject)
     return Answer(met=Met.UNVERIFIED, found="the log shows no import of weights", source=phase.log_name)
+
+
+def _cached(phase: PhaseView, subject: Subject) -> Answer:
+    """Weights that were converted before: proof only where an earlier start of this leg converted them."""
+    source = f"{phase.log_name}:{phase.last.passed['n-cached']}"
+    before = subject.phases[: subject.phases.index(phase) + 1]
+    own = any(launch.imported for item in before if item.log for launch in item.log.launches)
+    if own or subject.proof == "log-only":
+        return Answer(met=Met.MET, found="converted earlier (Skipping import)", source=source)
+    found = "the weights were converted before this leg (Skipping import): its Bridge imported none"
+    return Answer(met=Met.UNVERIFIED, found=found, source=source)
 
 
 def adapters(phase: PhaseView) -> Answer:
@@ -94,6 +107,8 @@ def adapters(phase: PhaseView) -> Answer:
             if item.value.casefold() == off:
                 line = Note(line=item.line, raw=item.raw)
                 return Answer(met=Met.UNMET, found=f"{name}={item.value}", source=at(phase, line), lines=(line,))
+    for note in launch.skips.get("adapter-target-unmatched", {}).values():
+        return Answer(met=Met.UNMET, found="no requested module was found", source=at(phase, note), lines=(note,))
     return Answer(met=Met.UNVERIFIED, found="the log shows no adapter", source=phase.log_name)
 
 
@@ -104,9 +119,10 @@ def last_step(phase: PhaseView) -> Answer:
     if wanted is None:
         return Answer(met=Met.UNMET, found="no training step", source=phase.log_name)
     found = f"step {launch.step if launch.step is not None else 'none'} of {wanted}"
-    if phase.done_line is not None:
+    other_total = launch.total not in (None, wanted)
+    if phase.done_line is not None and not other_total:
         return Answer(met=Met.MET, found=found, source=f"{phase.log_name}:{phase.done_line}", lines=lines)
-    if launch.total is not None and launch.step == launch.total < wanted:
+    if other_total and (launch.step or 0) >= min(wanted, launch.total or 0):
         found = f"the run asked for {launch.total} steps, not {wanted}"
         lines = (*_total_setting(launch), *lines)
     return Answer(met=Met.UNMET, found=found, source=at(phase, lines[0] if lines else None), lines=lines)
@@ -121,9 +137,9 @@ def _total_setting(launch: Launch) -> Iterable[Note]:
 
 def resumed(criterion: Resumed, subject: Subject) -> Answer:
     """The phase continued from a checkpoint and trained on."""
-    if not subject.phases:
+    phase = phase_of(criterion.phase, subject)
+    if phase is None:
         return Answer(met=Met.UNVERIFIED, found="no phase ran", source="evidence")
-    phase = next((item for item in subject.phases if item.id == criterion.phase), subject.phases[-1])
     launch = phase.last
     if launch.resumed_from is None:
         note = launch.scratch_line or launch.first_progress
