@@ -185,8 +185,8 @@ def own_env(phase: Phase, values: dict[str, str]) -> dict[str, str]:
 
 
 def phase_argv(phase: Phase, values: dict[str, str]) -> tuple[str, ...]:
-    """Command and overrides of one phase, placeholders filled."""
-    return tuple(fill(part, values) for part in (*phase.command, *phase.overrides))
+    """Command, overrides and arguments of one phase, placeholders filled."""
+    return tuple(fill(part, values) for part in (*phase.command, *phase.overrides, *phase.arguments))
 
 
 def probe_pythonpaths(job: Job, trees: Trees, phase: Phase) -> tuple[str, str]:

@@ -15,24 +15,66 @@ from action.launch.base import Request
 from action.process import Ended
 from action.provenance import shown_env
 from action.store import Recorder, clean
+from levels import signatures
 from levels.errors import EnvironmentBlocked
 from levels.evidence import PhaseRun
 from levels.model import Boundary, Phase
+from levels.preview import broke_by
 
 
 def run_phases(job: Job, recorder: Recorder) -> None:
     """Record every phase that was started. A phase after one that did not end well is not started.
 
+    A fallback is the exception: it starts when the phase that it is for broke by the signature that the plan names.
+
     Raises:
-        EnvironmentBlocked: when a wrapper cannot be started.
+        EnvironmentBlocked: when a wrapper cannot be started, or a fixed path that it removes is there.
 
     """
     trees = trees_of(job, recorder.evidence)
     environment.prepare_folders(job)
     for phase in job.leg.phases:
+        refuse_fixed_paths(phase)
+    for phase in job.leg.phases:
+        if phase.fallback is not None:
+            continue
         run = _phase(job, recorder, trees, phase)
         if run.exit_code != 0 or run.timed_out:
+            _fallbacks(job, recorder, trees, run)
             return
+
+
+def _fallbacks(job: Job, recorder: Recorder, trees: Trees, broken: PhaseRun) -> None:
+    """Start the phases that the plan names for this break."""
+    wanted = [p for p in job.leg.phases if p.fallback is not None and p.fallback.of == broken.id]
+    if not wanted or broken.log is None:
+        return
+    with (job.bundle / broken.log.path).open("rb") as stream:
+        signature = broke_by(stream, signatures.load(job.leg.suite), bridge_root=str(trees.bridge_src))
+    for phase in wanted:
+        if phase.fallback is not None and phase.fallback.signature == signature:
+            say(f"bridge-e2e: {broken.id} broke by {signature}: {phase.id} is started to tell why; it replaces nothing")
+            _phase(job, recorder, trees, phase)
+
+
+def refuse_fixed_paths(phase: Phase) -> None:
+    """Refuse to start when a path that the wrapper would remove belongs to somebody else.
+
+    Raises:
+        EnvironmentBlocked: naming the path and its owner.
+
+    """
+    for name in phase.must_not_exist:
+        path = Path(name)
+        if not path.exists() and not path.is_symlink():
+            continue
+        raise EnvironmentBlocked(
+            Boundary.ENVIRONMENT,
+            doing=f"starting phase {phase.id}",
+            found=f"{name}, owned by user {path.lstat().st_uid}",
+            expected="no such path: the wrapper removes it, whoever made it",
+            next_step=f"move {name} away, or let its owner finish",
+        )
 
 
 def _phase(job: Job, recorder: Recorder, trees: Trees, phase: Phase) -> PhaseRun:
@@ -67,7 +109,7 @@ def _started(phase: Phase, request: Request) -> PhaseRun:
     return PhaseRun(
         id=phase.id,
         command=tuple(clean(part) for part in request.argv),
-        env=shown_env(request.shown_env),
+        env=shown_env(request.shown_env, public=phase.env),
         started_at=process.now(),
         seconds=0.0,
         exit_code=None,

@@ -16,6 +16,7 @@ usage: python -I -m bot COMMAND [ARGUMENTS]
   receipt   answer at once what a plan decided
   report    publish a verdict, or write it to files with --dry-run
   rehearse  a pull-request event through the real workflow files, on this machine
+  catalogue-check  whether the levels still fit the suites' trees
 
 Each command has --help with examples and exit codes.
 """
@@ -24,6 +25,7 @@ _COMMANDS: Final = {
     "receipt": ("bot.publish_cli", "receive"),
     "report": ("bot.publish_cli", "report"),
     "rehearse": ("bot.rehearsal.cli", "main"),
+    "catalogue-check": ("bot.drift.cli", "main"),
 }
 """Command to module and function. Modules are loaded when named: `plan` needs no templates, `report` no rules."""
 

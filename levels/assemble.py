@@ -51,7 +51,7 @@ def assemble(
         deliverables=deliverables(subject, answers, decision.outcome, asked),
         bridge_state=_tree(subject, "bridge"),
         suite_state=_tree(subject, "suite"),
-        command=next((phase.command for phase in subject.phases if phase.command), "not recorded"),
+        command="; then ".join(phase.command for phase in subject.phases if phase.command) or "not recorded",
         key_lines=key_lines(subject, answers, decision.first_error),
         limitations=tuple(dict.fromkeys(limits)),
         residual_noise=tuple(dict.fromkeys(noise)),
@@ -74,6 +74,9 @@ def _found_limits(subject: Subject) -> tuple[str, ...]:
         found += stated(phase, subject.suite)
         if launch.notes:
             found.append("known shutdown or platform warnings: " + ", ".join(sorted(launch.notes)))
+    for run in subject.fallbacks:
+        said = f"a {run.label}" if run.passed else "which broke too"
+        found.append(f"{run.of} broke, and {run.view.id} was run to tell why: {said}; both logs are kept")
     return tuple(found)
 
 

@@ -14,7 +14,10 @@ COMMANDS: Final = {
     "run": ("action", "run one level on this machine; always leaves evidence"),
     "judge": ("levels", "say Pass, Fail or Blocked about evidence or a log"),
     "report": ("bot", "publish a verdict, or write it to files with --dry-run"),
-    "catalogue": ("levels", "the levels: GPUs, minutes, what a Pass proves"),
+    "catalogue": (
+        "levels",
+        "the levels: GPUs, minutes, what a Pass proves; `catalogue check` compares them with real trees",
+    ),
     "rehearse": ("bot", "a pull-request event through the real workflow files, on this machine"),
     "schema": ("levels", "write the JSON Schemas of the documents"),
     "validate": ("levels", "check every YAML file of levels/"),
@@ -58,6 +61,8 @@ def main(argv: list[str] | None = None) -> int:
         )
         return ExitCode.USAGE
     zone, _ = COMMANDS[arguments[0]]
+    if arguments[:2] == ["catalogue", "check"]:
+        zone, arguments = "bot", ["catalogue-check", *arguments[2:]]
     child = subprocess.Popen([sys.executable, "-I", "-m", zone, *arguments])
     try:
         return child.wait()

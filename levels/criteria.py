@@ -27,6 +27,8 @@ from levels.model import (
     ReachedStage,
     Resumed,
     StagesShown,
+    SuiteChecksPassed,
+    TransferTimings,
     TreesAsPlanned,
     WeightsImported,
 )
@@ -44,12 +46,24 @@ def check(criterion: Criterion, subject: Subject, knowledge: Knowledge) -> Answe
             return code.trees(subject)
         case BridgeChecksPassed():
             return code.bridge_checks(subject)
+        case SuiteChecksPassed():
+            return code.suite_checks(subject)
         case Resumed():
             return run.resumed(criterion, subject)
-        case NothingSkipped() if criterion.phase is not None:
-            return skips.nothing_skipped(criterion, run.phase_of(criterion.phase, subject), subject.suite)
+        case NoException() | ExitZero() | LogCaptured():
+            phases = subject.phases
+        case AssertionsPassed():
+            # A helper that checks speaks for the run; without one the wrapper's own phase does.
+            phases = tuple(phase for phase in subject.phases if phase.assertions) or _trained(subject)
         case _:
-            return _in_every_phase(subject, lambda phase: _in_phase(criterion, phase, subject, knowledge))
+            phases = _trained(subject)
+    if criterion.phase is not None:
+        phases = tuple(phase for phase in phases if phase.id == criterion.phase)
+    return _in_every_phase(phases, lambda phase: _in_phase(criterion, phase, subject, knowledge))
+
+
+def _trained(subject: Subject) -> tuple[PhaseView, ...]:
+    return tuple(phase for phase in subject.phases if not phase.helper)
 
 
 def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of criterion
@@ -80,13 +94,15 @@ def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of cri
             return metrics.assertions(phase)
         case LearningSignal():
             return metrics.learning_signal(criterion, phase)
+        case TransferTimings():
+            return metrics.transfer_timings(criterion, phase)
         case NoException():
             return run.no_exception(phase, subject, knowledge)
         case ExitZero():
             return run.exit_zero(phase)
         case LogCaptured():
             return run.log_captured(phase)
-        case ImportPath() | TreesAsPlanned() | BridgeChecksPassed() | Resumed():
+        case ImportPath() | TreesAsPlanned() | BridgeChecksPassed() | SuiteChecksPassed() | Resumed():
             return Answer(met=Met.UNVERIFIED, found="asked of a phase, but about the leg", source="")
         case _:
             assert_never(criterion)
@@ -95,9 +111,9 @@ def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of cri
 _WORST_FIRST: Final = (Met.UNMET, Met.UNVERIFIED, Met.MET, Met.NOT_APPLICABLE)
 
 
-def _in_every_phase(subject: Subject, answer: Callable[[PhaseView], Answer]) -> Answer:
+def _in_every_phase(phases: tuple[PhaseView, ...], answer: Callable[[PhaseView], Answer]) -> Answer:
     answers: list[Answer] = []
-    for phase in subject.phases:
+    for phase in phases:
         given = answer(phase)
         given.log_name = given.log_name or phase.log_name
         answers.append(given)

@@ -5,6 +5,7 @@ from typing import Final
 
 from levels.answers import Answer, at
 from levels.causes import swallowed
+from levels.criteria_skips import importer
 from levels.log_stages import Launch, Note
 from levels.model import Boundary, LogFlag, ReachedStage, Resumed, WeightsImported
 from levels.signatures import Knowledge
@@ -51,15 +52,9 @@ def _passed(launch: Launch, stage: Boundary) -> bool:
     return launch.step is not None
 
 
-def phase_of(name: str, subject: Subject) -> PhaseView | None:
-    """The phase called `name`, or else the last one: a log by itself holds only one."""
-    found = next((item for item in subject.phases if item.id == name), None)
-    return found or (subject.phases[-1] if subject.phases else None)
-
-
 def weights(criterion: WeightsImported, phase: PhaseView, subject: Subject) -> Answer:
-    """Every mapped weight was found and copied, by the Bridge of this very leg."""
-    launch = phase.last
+    """Every mapped weight was found and copied, by the last start of this very leg that read them."""
+    launch = importer(phase)
     for kind, seen, allowed in (
         ("not mapped, or not in the checkpoint", launch.missing, criterion.missing_allowed),
         ("of another shape", launch.mismatched, criterion.mismatch_allowed),
@@ -137,9 +132,10 @@ def _total_setting(launch: Launch) -> Iterable[Note]:
 
 def resumed(criterion: Resumed, subject: Subject) -> Answer:
     """The phase continued from a checkpoint and trained on."""
-    phase = phase_of(criterion.phase, subject)
-    if phase is None:
+    trained = [item for item in subject.phases if not item.helper]
+    if not trained:
         return Answer(met=Met.UNVERIFIED, found="no phase ran", source="evidence")
+    phase = next((item for item in trained if item.id == criterion.phase), trained[-1])
     launch = phase.last
     if launch.resumed_from is None:
         note = launch.scratch_line or launch.first_progress
@@ -159,6 +155,8 @@ def resumed(criterion: Resumed, subject: Subject) -> Answer:
 
 def no_exception(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Answer:
     """Nothing was swallowed in a Bridge-facing stage."""
+    if phase.helper:
+        return Answer(met=Met.NOT_APPLICABLE, found="it builds and trains nothing", source=phase.log_name)
     cause = swallowed(phase.last, knowledge, done_line=phase.done_line, bridge_root=subject.bridge_root)
     if cause is None:
         met = Met.MET if phase.log else Met.UNVERIFIED
@@ -175,14 +173,17 @@ def exit_zero(phase: PhaseView) -> Answer:
         return Answer(met=Met.UNMET, found=f"ended by signal {phase.signal}", source="exit code")
     if phase.exit_code is None:
         return Answer(met=Met.UNVERIFIED, found="no exit code", source="exit code")
+    if phase.exit_code and phase.checks_here:
+        found = f"the suite's own check gave no table (exit code {phase.exit_code}): evaluated here"
+        return Answer(met=Met.NOT_APPLICABLE, found=found, source=phase.log_name)
     return Answer(
         met=Met.MET if phase.exit_code == 0 else Met.UNMET, found=f"exit code {phase.exit_code}", source="exit code"
     )
 
 
 def log_captured(phase: PhaseView) -> Answer:
-    """A log, whole and not empty."""
-    if phase.log is None or phase.log.tail.size_bytes == 0:
+    """A log, whole and not empty; only a helper may say nothing."""
+    if phase.log is None or (phase.log.tail.size_bytes == 0 and not phase.helper):
         return Answer(met=Met.UNMET, found=phase.log_problem or "the log is empty", source=phase.log_name)
     if phase.log_problem:
         return Answer(met=Met.UNMET, found=phase.log_problem, source=phase.log_name)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from levels.answers import Answer, at
-from levels.log_stages import Note
+from levels.log_stages import Launch, Note
 from levels.model import Boundary, NothingSkipped, SkipWhen, StagesShown, Suite
 from levels.skips import Skip, reader
 from levels.subject import PhaseView
@@ -36,10 +36,13 @@ def nothing_skipped(criterion: NothingSkipped, phase: PhaseView | None, suite: S
 def skipped(phase: PhaseView, suite: Suite) -> list[tuple[Skip, tuple[str, ...], tuple[Note, ...]]]:
     """What the last start left out: the skip, its names and its lines, in the order of skips.yaml."""
     found = []
+    launches = {id(launch): launch for launch in (importer(phase), phase.last)}.values()
     for name, skip in reader(suite).by_id.items():
         seen = {
             left_out: note
-            for left_out, note in phase.last.skips.get(name, {}).items()
+            for launch in launches
+            for left_out, note in launch.skips.get(name, {}).items()
+            if launch is phase.last or skip.boundary is Boundary.HF_IMPORT
             if not _too_late(skip, note, phase)
         }
         if seen:
@@ -55,6 +58,14 @@ def stated(phase: PhaseView, suite: Suite) -> tuple[str, ...]:
         for skip, names, notes in skipped(phase, suite)
         if skip.when is SkipWhen.STATED
     )
+
+
+def importer(phase: PhaseView) -> Launch:
+    """The start whose weights the last one uses: an earlier one where the last found them converted."""
+    last = phase.last
+    if "n-cached" not in last.passed or last.imported is not None or phase.log is None:
+        return last
+    return next((item for item in reversed(phase.log.launches) if item.imported is not None), last)
 
 
 def _too_late(skip: Skip, note: Note, phase: PhaseView) -> bool:

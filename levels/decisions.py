@@ -29,6 +29,8 @@ from levels.model import (
     ReachedStage,
     Resumed,
     StagesShown,
+    SuiteChecksPassed,
+    TransferTimings,
     TreesAsPlanned,
     WeightsImported,
 )
@@ -45,6 +47,7 @@ NO_EVIDENCE: Final = "evidence"
 """Category of a leg that there is nothing to judge about."""
 _NOT_FOUND: Final = 127
 _NOT_RUNNABLE: Final = 126
+_CHECKS: Final = (BridgeChecksPassed, SuiteChecksPassed)
 
 Answers = tuple[tuple[Criterion, Answer], ...]
 
@@ -106,7 +109,7 @@ def decide(subject: Subject, answers: Answers, knowledge: Knowledge) -> Decision
     unmet = [(item, answer) for item, answer in answers if answer.met is Met.UNMET]
     return (
         _wrong_path(subject, unmet, knowledge)
-        or next((_not_met(item, answer) for item, answer in unmet if isinstance(item, BridgeChecksPassed)), None)
+        or next((_not_met(item, answer) for item, answer in unmet if isinstance(item, _CHECKS)), None)
         or next((found for phase in subject.phases if (found := _broken(phase, subject, knowledge))), None)
         or _partial(subject)
         or next((_not_met(item, answer) for item, answer in unmet), None)
@@ -127,6 +130,8 @@ def _broken(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Decisio
     """What stopped this phase; None when it ended well, or only criteria tell that it did not."""
     if phase.log is None or not phase.ended_badly:
         return None
+    if phase.helper:
+        return None if phase.assertions else _helper_broke(phase, knowledge)
     cause = first_cause(phase.last, knowledge, done_line=phase.done_line, bridge_root=subject.bridge_root)
     # What a run says while it is being stopped at its time limit is no cause of that.
     if cause is not None and not (phase.timed_out and cause.consequence):
@@ -136,6 +141,24 @@ def _broken(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Decisio
     return None
 
 
+def _helper_broke(phase: PhaseView, knowledge: Knowledge) -> Decision:
+    """The run was done, and what it measured could not be read: no metrics, and no fault of the change is known."""
+    cause = first_cause(phase.last, knowledge, done_line=None, bridge_root=None)
+    last = phase.log.last_line if phase.log else None
+    text = cause.error.text if cause else last.raw if last else f"exit code {phase.exit_code}"
+    return Decision(
+        outcome=Outcome.FAIL,
+        boundary=Boundary.METRICS,
+        attribution=cause.attribution if cause else Attribution.UNDETERMINED,
+        category="metrics-not-read",
+        sentence=f"the asked steps were done, but {phase.id} could not read what they measured",
+        first_error=FirstError(
+            text=text[:MAX_TEXT], log=phase.log_name, line=cause.error.number if cause else last.line if last else None
+        ),
+        remedy=(cause.remedy if cause else "") or f"look at {phase.log_name} and run that command again",
+    )
+
+
 def _partial(subject: Subject) -> Decision | None:
     """Phases without a whole log prove nothing, whatever the criteria make of the rest."""
     if subject.proof == "log-only":
@@ -143,7 +166,7 @@ def _partial(subject: Subject) -> Decision | None:
     for phase in subject.phases:
         if phase.log is None or phase.log_problem:
             return refused(f"{phase.log_name}: {phase.log_problem or 'missing'}")
-        if phase.log.tail.size_bytes == 0:
+        if phase.log.tail.size_bytes == 0 and not phase.helper:
             return refused(f"{phase.log_name} is empty, although the wrapper ended with exit code {phase.exit_code}")
     return None
 
@@ -309,7 +332,8 @@ def _not_shown(item: Criterion, answer: Answer) -> Decision:
 
 
 def _passed(subject: Subject) -> Decision:
-    steps = ", ".join(f"{phase.id} to step {phase.wanted_step}" for phase in subject.phases)
+    trained = [phase for phase in subject.phases if not phase.helper]
+    steps = ", ".join(f"{phase.id} to step {phase.wanted_step}" for phase in trained)
     return Decision(
         outcome=Outcome.PASS,
         boundary=None,
@@ -354,7 +378,11 @@ def _attribution(item: Criterion, answer: Answer) -> Attribution:
             return Attribution.DOWNSTREAM if "lr is 0" in answer.found else Attribution.BRIDGE_SIDE
         case Resumed():
             return Attribution.DOWNSTREAM
-        case ReachedStage() | NoException() | ExitZero() | NothingSkipped() | StagesShown():
+        case SuiteChecksPassed():
+            # Only where the merge base was asked too is it known that the suite itself does not break them.
+            compared = "pass on the merge base" in answer.found
+            return Attribution.BRIDGE_SIDE if compared else Attribution.UNDETERMINED
+        case ReachedStage() | NoException() | ExitZero() | TransferTimings() | NothingSkipped() | StagesShown():
             return Attribution.UNDETERMINED
         case _:
             assert_never(item)

@@ -15,10 +15,11 @@ from levels.errors import UsageError
 from levels.evidence import Evidence, PhaseRun
 from levels.log_stages import LogFacts
 from levels.metrics import MetricsFile
-from levels.model import Boundary, Criterion, Limitation, Outcome
+from levels.model import Boundary, Criterion, Limitation, Outcome, Phase
 from levels.plan import Leg, Plan
+from levels.shapes import gpus_of
 from levels.signatures import Knowledge
-from levels.subject import ChecksSaid, PhaseView, Subject
+from levels.subject import ChecksSaid, FallbackRun, PhaseView, Subject
 from levels.verdict import LegVerdict, Met, Verdict, overall
 
 LOCAL: Final = "local"
@@ -105,7 +106,11 @@ def judge_leg(
     criteria = criteria_of(level, variants)
     subject = _subject(leg, evidence, logs, criteria)
     subject.local = expected_plan is None and evidence is not None and evidence.plan == LOCAL
-    limits = (*limitations_of(level, variants, leg.phases), *(item.limitation for item in leg.workarounds))
+    limits = (
+        *limitations_of(level, variants, leg.phases),
+        *_fewer_gpus(leg, gpus_of(level, variants)),
+        *(item.limitation for item in leg.workarounds),
+    )
     if evidence is None or leg.blocked is not None:
         answers = tuple((item, Answer(met=Met.UNVERIFIED, found="no evidence", source="evidence")) for item in criteria)
         if leg.blocked is not None:
@@ -125,6 +130,13 @@ def judge_leg(
         # The runner saw more than the criterion knows: the package to install, the folder to fill.
         decision.remedy = evidence.stop.next_step
     return assemble(subject, answers, decision, limits)
+
+
+def _fewer_gpus(leg: Leg, default: int) -> tuple[str, ...]:
+    """The number of GPUs, when it is smaller than what the level counts on."""
+    return (
+        (f"{leg.gpus} of the {default} GPUs that the level counts on: fewer ranks ran",) if leg.gpus < default else ()
+    )
 
 
 def _origins(leg: Leg, evidence: Evidence) -> tuple[str, ...]:
@@ -169,10 +181,13 @@ def judge_log(  # noqa: PLR0913 - one keyword for each option of `judge --log`
     checks: ChecksSaid = "skipped",
 ) -> LegVerdict:
     """The verdict of a log by itself; never publishable, because it proves no commit and no import path."""
-    own = ask.base.phases[-1].steps if ask.base.number == ask.number else None
+    one = phase_of(ask, steps)
+    criteria = tuple(
+        _of(item, one, ask) for item in ask.criteria if item.phase in (None, one.id) or item.id in ask.asked
+    )
     phase = PhaseView(
-        id=ask.base.phases[-1].id,
-        steps=steps if steps is not None else own,
+        id=one.id,
+        steps=steps if steps is not None else (one.steps if ask.base.number == ask.number else None),
         log_name=log_name,
         exit_code=exit_code,
         timed_out=timed_out,
@@ -184,22 +199,49 @@ def judge_log(  # noqa: PLR0913 - one keyword for each option of `judge --log`
         suite=ask.suite,
         level=ask.number,
         title=f"{ask.suite.label} {ask.number} {ask.title}",
-        criteria=ask.criteria,
+        criteria=criteria,
         phases=(phase,),
         proof="log-only",
         checks=checks,
         bridge_root=bridge_root,
     )
-    answers = tuple((item, check(item, subject, knowledge)) for item in ask.criteria)
+    answers = tuple((item, check(item, subject, knowledge)) for item in criteria)
     limits = ["judged from a log by itself: no commit, no dirty file and no worker import is proven"]
+    limits += [
+        f"only phase {one.id} was judged: phase {other.id} has a log of its own"
+        for other in ask.base.phases
+        if ask.base.number == ask.number and other.id != one.id
+    ]
     shown = {name: values[-1].value for name, values in facts.last.settings.values.items()}
     limits += [item.says for item in ask.base.limitations if _shown(item, shown)]
     limits += [f"nothing is known that would show {word}" for word in ask.unknown]
     return assemble(subject, answers, decide(subject, answers, knowledge), tuple(dict.fromkeys(limits)), ask.titles)
 
 
+def phase_of(ask: Ask, steps: int | None) -> Phase:
+    """The phase that a log is taken for: the last one asked for, else the one with these steps, else the last."""
+    phases = ask.base.phases
+    fitting = [phase for phase in phases if phase.id in ask.phases] or [p for p in phases if p.steps == steps] or phases
+    return fitting[-1]
+
+
+def _of(criterion: Criterion, phase: Phase, ask: Ask) -> Criterion:
+    """`criterion`, asked of `phase`: one log may hold what a leg spreads over several."""
+    return msgspec.structs.replace(criterion, phase=phase.id) if criterion.id in ask.asked else criterion
+
+
 def _shown(item: Limitation, shown: Mapping[str, str]) -> bool:
-    return all(shown.get(name) == value for name, value in {**item.when_env, **item.when_override}.items())
+    return all(
+        _same(shown.get(name), value) for name, value in {**item.when_env, **item.when_override}.items()
+    ) and not any(_same(shown.get(name), value) for name, value in item.unless_override.items())
+
+
+def _same(shown: str | None, wanted: str) -> bool:
+    """Whether a log's value is `wanted`; what stands for `@{data}` and the like differs from machine to machine."""
+    placeholder, closing, rest = wanted.partition("}")
+    if placeholder.startswith("@{") and closing:
+        return shown is not None and shown.endswith(rest)
+    return shown is not None and shown.casefold() == wanted.casefold()
 
 
 # ---- reading the evidence --------------------------------------------------------------------------------------------
@@ -207,34 +249,60 @@ def _shown(item: Limitation, shown: Mapping[str, str]) -> bool:
 
 def _subject(leg: Leg, evidence: Evidence | None, logs: LegLogs, criteria: tuple[Criterion, ...]) -> Subject:
     runs = {run.id: run for run in evidence.phases} if evidence else {}
-    phases = tuple(
-        _view(phase.id, phase.steps, phase.metrics is not None, runs.get(phase.id), logs) for phase in leg.phases
-    )
+    views = [_view(phase, runs.get(phase.id), logs) for phase in leg.phases if phase.fallback is None]
+    _hand_on_metrics(views)
     roots = evidence.roots if evidence else None
     return Subject(
         suite=leg.suite,
         level=leg.level,
         title=leg.title,
         criteria=criteria,
-        phases=phases,
+        phases=tuple(views),
         proof="full",
         leg=leg,
         evidence=evidence,
         bridge_root=roots.bridge_src if roots else None,
+        fallbacks=tuple(
+            FallbackRun(of=phase.fallback.of, label=phase.fallback.label, view=_view(phase, runs[phase.id], logs))
+            for phase in leg.phases
+            if phase.fallback is not None and phase.id in runs
+        ),
     )
 
 
-def _view(name: str, steps: int, metrics_wanted: bool, run: PhaseRun | None, logs: LegLogs) -> PhaseView:  # noqa: FBT001 - private
-    view = PhaseView(id=name, steps=steps, log_name=f"run-{name}.log", metrics_wanted=metrics_wanted)
+def _view(phase: Phase, run: PhaseRun | None, logs: LegLogs) -> PhaseView:
+    view = PhaseView(
+        id=phase.id,
+        steps=phase.steps,
+        log_name=f"run-{phase.id}.log",
+        metrics_wanted=phase.metrics is not None,
+        helper=phase.kind == "helper",
+        assertions=phase.assertions,
+    )
     if run is None:
         view.log_problem = "the phase did not run"
         return view
     view.exit_code, view.signal, view.timed_out = run.exit_code, run.signal, run.timed_out
     view.command = " ".join(run.command)
-    view.log = logs.logs.get(name)
-    view.log_problem = logs.problems.get(name)
-    view.metrics = logs.metrics.get(name)
+    view.log = logs.logs.get(phase.id)
+    view.log_problem = logs.problems.get(phase.id)
+    view.metrics = logs.metrics.get(phase.id)
     return view
+
+
+def _hand_on_metrics(views: list[PhaseView]) -> None:
+    """The metrics that a helper dumps are those of the phase that trained before it, and of the helpers behind it."""
+    trained: PhaseView | None = None
+    dumped: PhaseView | None = None
+    for view in views:
+        if not view.helper:
+            trained, dumped = view, view
+        elif view.metrics_wanted:
+            dumped = view
+            if trained is not None and not trained.metrics_wanted:
+                trained.metrics, trained.metrics_wanted = view.metrics, True
+        elif dumped is not None:
+            view.metrics = dumped.metrics
 
 
 def _foreign(leg: Leg, evidence: Evidence, expected_plan: str | None) -> str | None:

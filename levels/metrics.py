@@ -10,13 +10,15 @@ import msgspec
 from levels.evidence import MAX_METRICS_BYTES
 from levels.model import Aggregate, Record
 
-MAX_SERIES: Final = 4_000
+MAX_SERIES: Final = 1_000
 MAX_POINTS: Final = 2_000_000
+MAX_KEPT: Final = 200
+"""Points of one metric that are kept: twice the longest run that a level asks for."""
 MAX_STEP_DIGITS: Final = 9
 
 
 class Series(msgspec.Struct):
-    """What is known about one metric; its points are not kept, so that a long run costs no memory."""
+    """What is known about one metric. Its first `MAX_KEPT` points are kept, so that a long run costs little memory."""
 
     name: str
     count: int = 0
@@ -33,17 +35,26 @@ class Series(msgspec.Struct):
     """The first point as the log or file shows it: `actor/lr:np.float64(0.0)`."""
     line: int | None = None
     """Line of the log that shows the first point (or the first that is not finite)."""
+    points: dict[int, float] = {}
+    """Step to value, in the order of arrival; a step that comes twice keeps its last value."""
 
     def add(self, step: int, value: float, text: str, line: int | None = None) -> None:
         """Take one point."""
         if not self.count:
             self.first_step, self.first, self.text, self.line = step, value, text, line
+        if len(self.points) < MAX_KEPT or step in self.points:
+            self.points[step] = value
         self.count += 1
         self.last_step, self.last = step, value
         if math.isfinite(value):
             self.low, self.high = min(self.low, value), max(self.high, value)
         elif self.nonfinite_step is None:
             self.nonfinite_step, self.nonfinite_text, self.line = step, text, line
+
+    @property
+    def whole(self) -> bool:
+        """Whether `points` holds every point."""
+        return self.count == len(self.points)
 
     @property
     def finite(self) -> bool:

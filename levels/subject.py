@@ -30,6 +30,10 @@ class PhaseView(msgspec.Struct):
     """null when this phase writes none, or none was given."""
     metrics_wanted: bool = False
     command: str = ""
+    helper: bool = False
+    """It dumps or checks what the phase before it wrote."""
+    assertions: tuple[str, ...] = ()
+    """Expressions that must hold for `metrics`."""
 
     @property
     def last(self) -> Launch:
@@ -59,7 +63,13 @@ class PhaseView(msgspec.Struct):
     @property
     def ended_badly(self) -> bool:
         """Whether it did not end by itself with code 0 after the wanted step."""
-        return self.timed_out or self.killed or self.exit_code not in (0, None) or self.done_line is None
+        unfinished = self.done_line is None and not self.helper
+        return self.timed_out or self.killed or self.exit_code not in (0, None) or unfinished
+
+    @property
+    def checks_here(self) -> bool:
+        """Whether its expressions are evaluated here because the suite's own check gave no table."""
+        return self.helper and bool(self.assertions) and not self.last.checks and not self.killed
 
     def series(self) -> dict[str, Series]:
         """All metric series; those of the log first, because they can be shown with their line."""
@@ -70,6 +80,19 @@ class PhaseView(msgspec.Struct):
         return found
 
 
+class FallbackRun(msgspec.Struct):
+    """A diagnosis that ran because a phase broke in a known way. It is told, and decides nothing."""
+
+    of: str
+    label: str
+    view: PhaseView
+
+    @property
+    def passed(self) -> bool:
+        """Whether it ended by itself, with code 0, after its last step."""
+        return not self.view.ended_badly and self.view.exit_code == 0
+
+
 class Subject(msgspec.Struct):
     """One leg, or one log."""
 
@@ -78,11 +101,14 @@ class Subject(msgspec.Struct):
     title: str
     criteria: tuple[Criterion, ...]
     phases: tuple[PhaseView, ...]
+    """Trains and helpers, in order; fallbacks stand apart."""
     proof: Literal["full", "log-only"]
     leg: Leg | None = None
     evidence: Evidence | None = None
     checks: ChecksSaid | None = None
     """What the caller of `judge --log` said about the Bridge-side checks."""
+    fallbacks: tuple[FallbackRun, ...] = ()
+    """Those that ran."""
     local: bool = False
     """A person's own run: trees may be as they are, and the verdict is never published."""
     bridge_root: str | None = None

@@ -19,7 +19,8 @@ LOCKS = {
     "levels": [],
     "bot": ["bot"],
     "rehearsal": ["action", "bot", "rehearsal"],
-    "dev": ["action", "bot", "rehearsal", "dev"],
+    "catalogue": ["bot", "catalogue"],
+    "dev": ["action", "bot", "rehearsal", "catalogue", "dev"],
 }
 """Lock name to the extras that it holds beside the base dependencies."""
 

@@ -3,7 +3,7 @@ import pytest
 
 from bot.choosing import Wish, choose, is_left_out
 from bot.phrases import apart, together, why_nothing
-from levels.catalogue import Catalogue, load
+from levels.catalogue import load
 from levels.errors import UsageError
 from levels.model import Level, Suite
 from levels.plan import Choice, Reason, Reply, Selection
@@ -17,7 +17,8 @@ def deeper(suite: Suite, number: int, *, opt_in: bool = False) -> Level:
     return msgspec.structs.replace(base, number=number, id=f"level-{number}", title=f"title {number}", opt_in=opt_in)
 
 
-CATALOGUE = Catalogue(
+CATALOGUE = msgspec.structs.replace(
+    SHIPPED,
     levels=(
         SHIPPED.of(Suite.VERL)[0],
         deeper(Suite.VERL, 1),
@@ -25,8 +26,6 @@ CATALOGUE = Catalogue(
         SHIPPED.of(Suite.NEMO_RL)[0],
         deeper(Suite.NEMO_RL, 2),
     ),
-    pins=SHIPPED.pins,
-    sizes=SHIPPED.sizes,
 )
 
 

@@ -202,9 +202,7 @@ def test_every_level_is_chosen_or_skipped_with_a_reason() -> None:
 
 
 def test_a_needed_level_that_the_catalogue_lacks_stays_visible() -> None:
-    only_zero = catalogue.Catalogue(
-        levels=tuple(x for x in LEVELS.levels if x.number == 0), pins=LEVELS.pins, sizes=LEVELS.sizes
-    )
+    only_zero = msgspec.structs.replace(LEVELS, levels=tuple(x for x in LEVELS.levels if x.number == 0))
     selection = rules.select([S + "peft/lora.py"], only_zero, BOOK)
     assert [(c.suite, c.level) for c in selection.uncovered] == [(Suite.VERL, 1), (Suite.NEMO_RL, 1)]
     assert selection.uncovered[0].reasons[0].rule == NOT_IN_CATALOGUE
