@@ -4,6 +4,7 @@ import msgspec
 
 from levels.causes import Cause
 from levels.log_stages import Note
+from levels.skips import Skip
 from levels.subject import PhaseView
 from levels.verdict import Met
 
@@ -18,6 +19,8 @@ class Answer(msgspec.Struct):
     """Lines of the log that show it; the first is the one to quote."""
     cause: Cause | None = None
     log_name: str | None = None
+    skip: Skip | None = None
+    """What was left out, where that decides: its boundary, attribution and remedy say more than the criterion's."""
 
 
 def at(phase: PhaseView, note: Note | None) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Final, Literal
 
+from levels.criteria_skips import stated
 from levels.decisions import MAX_TEXT, Answers, Decision
 from levels.log_stages import Launch
 from levels.model import Outcome
@@ -70,6 +71,7 @@ def _found_limits(subject: Subject) -> tuple[str, ...]:
             found.append(
                 f"{phase.log_name} shows {len(phase.log.launches)} starts of the program; the last one is judged"
             )
+        found += stated(phase, subject.suite)
         if launch.notes:
             found.append("known shutdown or platform warnings: " + ", ".join(sorted(launch.notes)))
     for run in subject.fallbacks:

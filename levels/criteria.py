@@ -6,6 +6,7 @@ from typing import Final, assert_never
 from levels import criteria_code as code
 from levels import criteria_metrics as metrics
 from levels import criteria_run as run
+from levels import criteria_skips as skips
 from levels.answers import Answer
 from levels.model import (
     AdaptersAttached,
@@ -22,8 +23,10 @@ from levels.model import (
     MetricsFinite,
     MetricsLogged,
     NoException,
+    NothingSkipped,
     ReachedStage,
     Resumed,
+    StagesShown,
     SuiteChecksPassed,
     TransferTimings,
     TreesAsPlanned,
@@ -72,7 +75,11 @@ def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of cri
         case ReachedStage():
             return run.stages(criterion, phase)
         case WeightsImported():
-            return run.weights(criterion, phase)
+            return run.weights(criterion, phase, subject)
+        case NothingSkipped():
+            return skips.nothing_skipped(criterion, phase, subject.suite)
+        case StagesShown():
+            return skips.stages_shown(criterion, phase)
         case AdaptersAttached():
             return run.adapters(phase)
         case LastStep():

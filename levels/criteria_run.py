@@ -5,6 +5,7 @@ from typing import Final
 
 from levels.answers import Answer, at
 from levels.causes import swallowed
+from levels.criteria_skips import importer
 from levels.log_stages import Launch, Note
 from levels.model import Boundary, LogFlag, ReachedStage, Resumed, WeightsImported
 from levels.signatures import Knowledge
@@ -51,11 +52,9 @@ def _passed(launch: Launch, stage: Boundary) -> bool:
     return launch.step is not None
 
 
-def weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
-    """Every mapped weight was found and copied, by the last start that read them."""
-    launch = phase.last
-    if "n-cached" in launch.passed and launch.imported is None and phase.log is not None:
-        launch = next((item for item in reversed(phase.log.launches) if item.imported is not None), launch)
+def weights(criterion: WeightsImported, phase: PhaseView, subject: Subject) -> Answer:
+    """Every mapped weight was found and copied, by the last start of this very leg that read them."""
+    launch = importer(phase)
     for kind, seen, allowed in (
         ("not mapped, or not in the checkpoint", launch.missing, criterion.missing_allowed),
         ("of another shape", launch.mismatched, criterion.mismatch_allowed),
@@ -72,12 +71,19 @@ def weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
             met=Met.MET if whole else Met.UNMET, found=found, source=at(phase, launch.import_line), lines=lines
         )
     if "n-cached" in launch.passed:
-        return Answer(
-            met=Met.MET,
-            found="converted earlier (Skipping import)",
-            source=f"{phase.log_name}:{launch.passed['n-cached']}",
-        )
+        return _cached(phase, subject)
     return Answer(met=Met.UNVERIFIED, found="the log shows no import of weights", source=phase.log_name)
+
+
+def _cached(phase: PhaseView, subject: Subject) -> Answer:
+    """Weights that were converted before: proof only where an earlier start of this leg converted them."""
+    source = f"{phase.log_name}:{phase.last.passed['n-cached']}"
+    before = subject.phases[: subject.phases.index(phase) + 1]
+    own = any(launch.imported for item in before if item.log for launch in item.log.launches)
+    if own or subject.proof == "log-only":
+        return Answer(met=Met.MET, found="converted earlier (Skipping import)", source=source)
+    found = "the weights were converted before this leg (Skipping import): its Bridge imported none"
+    return Answer(met=Met.UNVERIFIED, found=found, source=source)
 
 
 def adapters(phase: PhaseView) -> Answer:
@@ -96,6 +102,8 @@ def adapters(phase: PhaseView) -> Answer:
             if item.value.casefold() == off:
                 line = Note(line=item.line, raw=item.raw)
                 return Answer(met=Met.UNMET, found=f"{name}={item.value}", source=at(phase, line), lines=(line,))
+    for note in launch.skips.get("adapter-target-unmatched", {}).values():
+        return Answer(met=Met.UNMET, found="no requested module was found", source=at(phase, note), lines=(note,))
     return Answer(met=Met.UNVERIFIED, found="the log shows no adapter", source=phase.log_name)
 
 
@@ -106,9 +114,10 @@ def last_step(phase: PhaseView) -> Answer:
     if wanted is None:
         return Answer(met=Met.UNMET, found="no training step", source=phase.log_name)
     found = f"step {launch.step if launch.step is not None else 'none'} of {wanted}"
-    if phase.done_line is not None:
+    other_total = launch.total not in (None, wanted)
+    if phase.done_line is not None and not other_total:
         return Answer(met=Met.MET, found=found, source=f"{phase.log_name}:{phase.done_line}", lines=lines)
-    if launch.total is not None and launch.step == launch.total < wanted:
+    if other_total and (launch.step or 0) >= min(wanted, launch.total or 0):
         found = f"the run asked for {launch.total} steps, not {wanted}"
         lines = (*_total_setting(launch), *lines)
     return Answer(met=Met.UNMET, found=found, source=at(phase, lines[0] if lines else None), lines=lines)

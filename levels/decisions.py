@@ -24,9 +24,11 @@ from levels.model import (
     MetricsFinite,
     MetricsLogged,
     NoException,
+    NothingSkipped,
     Outcome,
     ReachedStage,
     Resumed,
+    StagesShown,
     SuiteChecksPassed,
     TransferTimings,
     TreesAsPlanned,
@@ -299,15 +301,15 @@ def _not_met(item: Criterion, answer: Answer) -> Decision:
     elif answer.found:
         first = FirstError(text=answer.found[:MAX_TEXT], log=None, line=None)
     not_evidence = "; this is not evidence against the Bridge provider" if item.unmet is Outcome.BLOCKED else ""
-    boundary = cause.boundary if cause else item.boundary
+    told = cause or answer.skip
     return Decision(
         outcome=item.unmet,
-        boundary=boundary,
-        attribution=cause.attribution if cause else _attribution(item, answer),
-        category=cause.category if cause else _category(item),
+        boundary=told.boundary if told else item.boundary,
+        attribution=told.attribution if told else _attribution(item, answer),
+        category=cause.category if cause else answer.skip.id if answer.skip else _category(item),
         sentence=f"not met: {item.says} ({answer.found}){not_evidence}"[:MAX_TEXT],
         first_error=first,
-        remedy=(cause.remedy if cause else "") or item.remedy,
+        remedy=(told.remedy if told else "") or item.remedy,
     )
 
 
@@ -380,7 +382,7 @@ def _attribution(item: Criterion, answer: Answer) -> Attribution:
             # Only where the merge base was asked too is it known that the suite itself does not break them.
             compared = "pass on the merge base" in answer.found
             return Attribution.BRIDGE_SIDE if compared else Attribution.UNDETERMINED
-        case ReachedStage() | NoException() | ExitZero() | TransferTimings():
+        case ReachedStage() | NoException() | ExitZero() | TransferTimings() | NothingSkipped() | StagesShown():
             return Attribution.UNDETERMINED
         case _:
             assert_never(item)

@@ -8,6 +8,7 @@ from levels.log_lines import Line
 from levels.log_stages import MAX_NOTES, MAX_TEXT, Check, Launch, note
 from levels.metrics import add_point, number
 from levels.model import Suite
+from levels.skips import reader
 
 MAX_KEPT: Final = 400
 MAX_STEPS: Final = 100_000
@@ -41,6 +42,7 @@ def add_facts(launch: Launch, line: Line, text: str, suite: Suite) -> None:
         _verl(launch, line, text)
     else:
         _nemo_rl(launch, line, text)
+    _skips(launch, line, text, suite)
     if "arameters:" in text and (match := _ADAPTERS.match(text)):
         count = int(match[1].replace(",", "") or 0)
         if launch.adapters is None or count < launch.adapters:
@@ -57,6 +59,14 @@ def add_facts(launch: Launch, line: Line, text: str, suite: Suite) -> None:
         launch.mismatched.setdefault(match[1], note(line))
     elif len(launch.saved) < MAX_NOTES and "heckpoint" in text and _SAVED.search(text):
         launch.saved.append(note(line))
+
+
+def _skips(launch: Launch, line: Line, text: str, suite: Suite) -> None:
+    for skip, names in reader(suite).read(text):
+        known = launch.skips.setdefault(skip.id, {})
+        for name in names:
+            if name in known or len(known) < MAX_NOTES:
+                known.setdefault(name, note(line))
 
 
 def _missing(launch: Launch, line: Line, text: str) -> None:

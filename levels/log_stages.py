@@ -81,6 +81,8 @@ class Launch(msgspec.Struct):
     import_line: Note | None = None
     missing: dict[str, Note] = {}
     mismatched: dict[str, Note] = {}
+    skips: dict[str, dict[str, Note]] = {}
+    """Id of skips.yaml to the names left out, with the first line that says so."""
     resumed_from: int | None = None
     resume_line: Note | None = None
     scratch_line: Note | None = None

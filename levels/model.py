@@ -130,6 +130,15 @@ class Trait(StrEnum):
     QUANTIZATION = "quantization"
 
 
+class SkipWhen(StrEnum):
+    """When something left out takes the Pass away. Explained on top of skips.yaml."""
+
+    ALWAYS = "always"
+    RESUME = "resume"
+    TRAINING = "training"
+    STATED = "stated"
+
+
 class Bound(StrEnum):
     """How a metric is compared with a number."""
 
@@ -203,11 +212,24 @@ class ReachedStage(CriterionBase, frozen=True, kw_only=True, tag="stage"):
     stages: tuple[Boundary, ...]
 
 
+class StagesShown(CriterionBase, frozen=True, kw_only=True, tag="stages-shown"):
+    """The log shows each marker of `shown` (stages.yaml) and none of `hidden`."""
+
+    shown: tuple[Id, ...]
+    hidden: tuple[Id, ...] = ()
+
+
 class WeightsImported(CriterionBase, frozen=True, kw_only=True, tag="weights-imported"):
     """Every mapped weight was found and copied, except names listed as normal."""
 
     missing_allowed: tuple[str, ...] = ()
     mismatch_allowed: tuple[str, ...] = ()
+
+
+class NothingSkipped(CriterionBase, frozen=True, kw_only=True, tag="nothing-skipped"):
+    """No line of the log says that something was left out while the run went on (skips.yaml)."""
+
+    when: tuple[SkipWhen, ...]
 
 
 class AdaptersAttached(CriterionBase, frozen=True, kw_only=True, tag="adapters-attached"):
@@ -301,6 +323,8 @@ Criterion = (
     | LogFlag
     | ReachedStage
     | WeightsImported
+    | NothingSkipped
+    | StagesShown
     | AdaptersAttached
     | LastStep
     | Resumed

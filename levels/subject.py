@@ -47,10 +47,11 @@ class PhaseView(msgspec.Struct):
 
     @property
     def done_line(self) -> int | None:
-        """Line that shows the wanted step as finished; None when it was not reached."""
+        """Line that shows the last step as finished, of those asked for and of the run's own; None before that."""
         wanted = self.wanted_step
         if wanted is None:
             return None
+        wanted = max(wanted, self.last.total or 0)
         lines = [line for step, line in self.last.steps.items() if step >= wanted]
         return min(lines, default=None)
 
