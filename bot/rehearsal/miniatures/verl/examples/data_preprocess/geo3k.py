@@ -7,7 +7,11 @@ from pathlib import Path
 
 def rows(count, offset):
     for n in range(offset, offset + count):
-        yield {"prompt": f"<image>How many sides has a polygon of {n} corners?", "images": [f"polygon-{n}"], "answer": str(n)}
+        yield {
+            "prompt": f"<image>How many sides has a polygon of {n} corners?",
+            "images": [f"polygon-{n}"],
+            "answer": str(n),
+        }
 
 
 if __name__ == "__main__":
