@@ -8,7 +8,7 @@ from action.gitrepo import GitError
 from action.pytest_run import argv_of, run_tests
 from action.store import clean
 from levels.errors import EnvironmentBlocked
-from levels.evidence import BaseRun
+from levels.evidence import BaseRun, ChecksRun
 
 
 def compare(job: Job, trees: Trees, tests: tuple[str, ...], base: str, log: str) -> BaseRun:
@@ -16,15 +16,32 @@ def compare(job: Job, trees: Trees, tests: tuple[str, ...], base: str, log: str)
 
     The base has a folder, and where its gitlink differs a Megatron-LM, of its own.
     """
-    say(f"bridge-e2e: the same tests on the merge base {base[:9]}")
-    try:
-        there = _checked_out(job, trees, base)
-    except (GitError, EnvironmentBlocked) as error:
-        return BaseRun(commit=base, problem=clean(f"the merge base could not be checked out: {error}"))
+    there = _there(job, trees, base)
+    if isinstance(there, BaseRun):
+        return there
     known = tuple(test for test in tests if (there.bridge / test).is_file())
     if not known:
         return BaseRun(commit=base)
-    run = run_tests(job, there, argv_of(job, known), f"base-{log}")
+    return _read(run_tests(job, there, argv_of(job, known), f"base-{log}"), base)
+
+
+def compare_suite(job: Job, trees: Trees, argv: tuple[str, ...], base: str, log: str) -> BaseRun:
+    """What the suite's own tests do with the merge base's Bridge in place of the change's."""
+    there = _there(job, trees, base)
+    if isinstance(there, BaseRun):
+        return there
+    return _read(run_tests(job, there, argv, f"base-{log}", cwd=trees.suite), base)
+
+
+def _there(job: Job, trees: Trees, base: str) -> Trees | BaseRun:
+    say(f"bridge-e2e: the same tests on the merge base {base[:9]}")
+    try:
+        return _checked_out(job, trees, base)
+    except (GitError, EnvironmentBlocked) as error:
+        return BaseRun(commit=base, problem=clean(f"the merge base could not be checked out: {error}"))
+
+
+def _read(run: ChecksRun, base: str) -> BaseRun:
     if run.exit_code is None:
         return BaseRun(commit=base, problem="the tests did not end on the merge base")
     if run.exit_code not in (0, 1):

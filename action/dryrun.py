@@ -7,6 +7,7 @@ from action import environment
 from action.context import Job
 from action.launch import LAUNCHERS
 from action.provenance import shown_env
+from action.pytest_run import suite_argv
 from levels.catalogue import fill
 from levels.model import Phase
 
@@ -31,6 +32,9 @@ def _lines(job: Job) -> Iterator[str]:
     yield "# Bridge checks, in the Bridge tree:"
     python = (job.site.bridge_python,) if job.site.bridge_python else environment.interpreter(job)
     yield shlex.join((*python, "-m", "pytest", "-q", *leg.bridge_tests))
+    if leg.suite_tests:
+        yield f"# {leg.suite.label}'s own unit tests, in its tree:"
+        yield shlex.join(suite_argv(job))
     for phase in leg.phases:
         request = LAUNCHERS[job.site.launcher].request(job, trees, phase)
         driver, worker = environment.probe_pythonpaths(job, trees, phase)

@@ -30,17 +30,27 @@ def argv_of(job: Job, tests: tuple[str, ...]) -> tuple[str, ...]:
     return (*interpreter(job), "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
 
 
+def suite_interpreter(job: Job) -> tuple[str, ...]:
+    """That of the suite's policy workers, which has Megatron-LM's needs, else the suite's own."""
+    return (job.site.worker_python,) if job.site.worker_python else environment.interpreter(job)
+
+
+def suite_argv(job: Job) -> tuple[str, ...]:
+    """The command that runs the suite's own unit tests, in the suite's tree."""
+    return (*suite_interpreter(job), "-m", "pytest", "-q", "-p", "no:cacheprovider", *job.leg.suite_tests)
+
+
 def test_env(job: Job, trees: Trees) -> dict[str, str]:
     """The environment of the tests of `trees`."""
     return {**environment.base_env(job), "PYTHONPATH": environment.pythonpath(job, trees)}
 
 
-def run_tests(job: Job, trees: Trees, argv: tuple[str, ...], name: str) -> ChecksRun:
-    """Counts and failures of one pytest call in the Bridge tree; its log is `name` in the bundle."""
+def run_tests(job: Job, trees: Trees, argv: tuple[str, ...], name: str, *, cwd: Path | None = None) -> ChecksRun:
+    """Counts and failures of one pytest call in the Bridge tree, or in `cwd`; its log is `name` in the bundle."""
     limits = Limits(seconds=job.site.checks_minutes * 60, log_bytes=_LOG_BYTES)
     log = job.bundle / name
     echo = Echo(log.stem, say)
-    ended = process.run(argv, cwd=trees.bridge, env=test_env(job, trees), log=log, limits=limits, echo=echo)
+    ended = process.run(argv, cwd=cwd or trees.bridge, env=test_env(job, trees), log=log, limits=limits, echo=echo)
     counts = counts_of(_tail(log))
     run = ChecksRun(
         command=shown(argv),

@@ -124,13 +124,24 @@ def bridge_checks(subject: Subject) -> Answer:
     return focused if worst.met is focused.met else worst
 
 
+def suite_checks(subject: Subject) -> Answer:
+    """The suite's own unit tests of the surface ran and passed, by the same rule as Bridge's."""
+    if subject.evidence is None or subject.leg is None:
+        return Answer(met=Met.UNVERIFIED, found="a log does not show them", source="log")
+    if not subject.leg.suite_tests:
+        return Answer(met=Met.NOT_APPLICABLE, found="the level names none", source="plan")
+    return of_run(subject.evidence.suite_checks, "suite-checks.log", subject.evidence.roots)
+
+
 def check_groups(subject: Subject) -> tuple[tuple[CheckGroup, Answer], ...]:
     """Each group of tests that the change calls for, with what became of it."""
-    if subject.leg is None or subject.evidence is None:
+    if subject.leg is None:
         return ()
-    runs = {item.id: item.run for item in subject.evidence.check_groups}
+    evidence = subject.evidence
+    runs = {item.id: item.run for item in evidence.check_groups} if evidence else {}
+    roots = evidence.roots if evidence else None
     return tuple(
-        (group, of_run(runs.get(group.id), f"bridge-checks-{group.id}.log", subject.evidence.roots))
+        (group, of_run(runs.get(group.id), f"bridge-checks-{group.id}.log", roots))
         for group in subject.leg.check_groups
     )
 

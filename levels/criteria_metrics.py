@@ -7,7 +7,7 @@ from levels.answers import Answer, at
 from levels.assertions import Expression, Unevaluated
 from levels.log_stages import Note
 from levels.metrics import Series
-from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite
+from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite, TransferTimings
 from levels.subject import PhaseView, Subject
 from levels.verdict import Met
 
@@ -160,3 +160,35 @@ def _still(series: Series, found: str, phase: PhaseView) -> Answer:
         printed = [item for item in phase.last.series.values() if item.name.startswith("printed/") and item.zero]
         lines = (*(_quote(item, item.text) for item in printed[:1]), *lines)
     return Answer(met=Met.UNMET, found=found, source=at(phase, lines[0]), lines=lines)
+
+
+def transfer_timings(criterion: TransferTimings, phase: PhaseView) -> Answer:
+    """The seconds of the last step, and which part of the transfer took longest."""
+    series = phase.series()
+    total, transfer = series.get(criterion.total), series.get(criterion.transfer)
+    source = f"metrics of {phase.id}"
+    if total is None or transfer is None:
+        missing = criterion.total if total is None else criterion.transfer
+        return Answer(met=Met.NOT_APPLICABLE, found=f"weight transfer: {missing} was not logged", source=source)
+    found = (
+        f"weight transfer at step {total.last_step}: {total.last:.3g} s in all, {transfer.last:.3g} s of it transfer"
+    )
+    if not all(math.isfinite(item.last) for item in (total, transfer)):
+        return Answer(met=Met.NOT_APPLICABLE, found=found, source=source)
+    return Answer(met=Met.MET, found=f"{found}; {_slowest(criterion, series, transfer.last)}", source=source)
+
+
+def _slowest(criterion: TransferTimings, series: Mapping[str, Series], transfer: float) -> str:
+    names = (*criterion.broadcast, *criterion.load)
+    if not names or any(name not in series for name in names):
+        return "export, broadcast and load are not logged apart, so no boundary can be named"
+    parts = {
+        "broadcast": sum(series[name].last for name in criterion.broadcast),
+        "load": sum(series[name].last for name in criterion.load),
+    }
+    parts = {"export and encoding": max(0.0, transfer - sum(parts.values())), **parts}
+    said = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in parts.items())
+    slowest = max(parts, key=lambda name: parts[name])
+    if slowest == "broadcast":
+        return f"{said}: the broadcast takes longest, not the preparation of the weights"
+    return f"{said}: {slowest} takes longest: a bottleneck of weight preparation, not of the broadcast"

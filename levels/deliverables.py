@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from levels.catalogue import Catalogue, parse
+from levels.catalogue import Catalogue, parse, variants_of
 from levels.errors import UsageError
 from levels.model import Boundary, Criterion, Deliverable, Id, Level, LogFlag, Outcome, Record, Resumed, Suite
 
@@ -27,8 +27,10 @@ class Word(Record, frozen=True, kw_only=True):
     criteria: tuple[Criterion, ...] = ()
     level: int | None = None
     """A level of the catalogue that holds criteria of this deliverable: its facts stand there."""
+    variant: Id | None = None
+    """A variant of `level` that adds them."""
     takes: tuple[Id, ...] = ()
-    """Criteria of `level` that show it."""
+    """Criteria of `level`, or of its variant, that show it."""
     drops: tuple[Id, ...] = ()
     """Criteria of the base level that this deliverable's wrapper cannot meet by construction."""
 
@@ -163,7 +165,9 @@ def _of_any_step(criterion: Criterion) -> Criterion:
 def _shown_by(word: Word, catalogue: Catalogue, suite: Suite) -> tuple[Criterion, ...]:
     if word.level is None:
         return word.criteria
-    held = {criterion.id: criterion for criterion in catalogue.level(suite, word.level).criteria}
+    level = catalogue.level(suite, word.level)
+    criteria = level.criteria if word.variant is None else variants_of(level, [word.variant])[0].adds_criteria
+    held = {criterion.id: criterion for criterion in criteria}
     return (*word.criteria, *(held[name] for name in word.takes))
 
 

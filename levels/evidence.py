@@ -191,6 +191,8 @@ class Evidence(Record, frozen=True, kw_only=True):
     imports: tuple[Import, ...] = ()
     preparations: tuple[Preparation, ...] = ()
     bridge_checks: ChecksRun | None = None
+    suite_checks: ChecksRun | None = None
+    """The suite's own unit tests; null where the level names none."""
     check_groups: tuple[GroupRun, ...] = ()
     phases: tuple[PhaseRun, ...] = ()
     host: HostFacts | None = None

@@ -231,7 +231,9 @@ def _of(criterion: Criterion, phase: Phase, ask: Ask) -> Criterion:
 
 
 def _shown(item: Limitation, shown: Mapping[str, str]) -> bool:
-    return all(_same(shown.get(name), value) for name, value in {**item.when_env, **item.when_override}.items())
+    return all(
+        _same(shown.get(name), value) for name, value in {**item.when_env, **item.when_override}.items()
+    ) and not any(_same(shown.get(name), value) for name, value in item.unless_override.items())
 
 
 def _same(shown: str | None, wanted: str) -> bool:
@@ -239,7 +241,7 @@ def _same(shown: str | None, wanted: str) -> bool:
     placeholder, closing, rest = wanted.partition("}")
     if placeholder.startswith("@{") and closing:
         return shown is not None and shown.endswith(rest)
-    return shown == wanted
+    return shown is not None and shown.casefold() == wanted.casefold()
 
 
 # ---- reading the evidence --------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from levels.shapes import (
     NotStarted,
     gpus_of,
     problem_of,
+    refuse_guarded,
     refuse_hollow,
     refuse_sizes,
     refuse_traits,
@@ -135,6 +136,8 @@ class Leg(Record, frozen=True, kw_only=True):
     minutes: int
     """Sum of the phases' limits; the job gets more for checkout and collection."""
     bridge_tests: tuple[str, ...]
+    suite_tests: tuple[str, ...] = ()
+    """Of the suite's own unit tests, with pytest's options before them."""
     phases: tuple[Phase, ...]
     """Resolved: variant env and overrides applied, placeholders still in."""
     requirements: tuple[Requirement, ...] = ()
@@ -272,6 +275,7 @@ def _build_leg(
     few = too_few_gpus(level, chosen, count)
     if few is None:
         refuse_sizes(level.suite, title, phases, count, catalogue)
+    refuse_guarded(level.suite, title, phases, catalogue)
     return Leg(
         id=leg_id(level.suite, level.number, level.id, ids),
         suite=level.suite,
@@ -290,6 +294,7 @@ def _build_leg(
         gpus=count,
         minutes=sum(phase.minutes for phase in phases),
         bridge_tests=level.bridge_tests,
+        suite_tests=(*level.suite_test_options, *level.suite_tests) if level.suite_tests else (),
         phases=phases,
         requirements=requirements_of(level, chosen),
         check_groups=bridge.checks,

@@ -92,6 +92,28 @@ def refuse_sizes(suite: Suite, title: str, phases: tuple[Phase, ...], gpus: int,
                 )
 
 
+def refuse_guarded(suite: Suite, title: str, phases: tuple[Phase, ...], catalogue: Catalogue) -> None:
+    """Refuse what the suite itself would refuse after the machine was asked for.
+
+    Raises:
+        UsageError: naming the guard and the settings that differ.
+
+    """
+    for phase in phases:
+        sizes, values = sizes_of(phase, catalogue.sizes[suite]), override_values(phase)
+        for guard in catalogue.guards[suite]:
+            if sizes.get(guard.size, 0) < guard.at_least:
+                continue
+            given = [values.get(name) for name in guard.equal]
+            if None in given or len(set(given)) > 1:
+                raise UsageError(
+                    doing=f"planning {title}, phase {phase.id}",
+                    found=", ".join(f"{name}={value}" for name, value in zip(guard.equal, given, strict=True)),
+                    expected=f"one value for all of them: {guard.because}",
+                    next_step="set them equal, or choose a smaller size; the guard itself is never switched off",
+                )
+
+
 def gpus_of(level: Level, variants: tuple[Variant, ...]) -> int:
     """How many GPUs the leg has when nobody says another number."""
     return max((variant.gpus for variant in variants if variant.gpus is not None), default=level.gpus)
