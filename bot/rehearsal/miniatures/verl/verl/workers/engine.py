@@ -120,10 +120,10 @@ class MegatronEngine:
     def save(self, path):
         """Adapters, or else the whole model in Hugging Face format; and the optimizer's state."""
         model, kept = self.wrapped.module, Path(path)
-        (kept / "optimizer" / "dist_ckpt").mkdir(parents=True)
+        (kept / "optimizer" / "dist_ckpt").mkdir(parents=True, exist_ok=True)
         (kept / "optimizer" / "dist_ckpt" / "state.json").write_text(json.dumps(self.steps))
         if model.adapters:
-            (kept / "model" / "dist_ckpt").mkdir(parents=True)
+            (kept / "model" / "dist_ckpt").mkdir(parents=True, exist_ok=True)
             (kept / "model" / "dist_ckpt" / "adapters.json").write_text(json.dumps(model.adapters))
             self.bridge.save_hf_adapter(model, kept / "model" / "huggingface" / "adapter")
         else:
