@@ -1,4 +1,4 @@
-"""A flat `key: value` file and Hydra-like overrides; unknown keys are refused."""
+"""A flat `key: value` file on top of the one that `defaults` names, and Hydra-like overrides; unknown keys are refused."""
 
 import sys
 from pathlib import Path
@@ -12,12 +12,21 @@ def parse_value(text):
     return int(text) if text.lstrip("-").isdigit() else text
 
 
-def load(path, overrides):
-    """The file with the overrides applied."""
+def read(path):
+    """The file, and before it the one that it starts from."""
     config = {}
     for line in Path(path).read_text().splitlines():
         key, _, value = line.partition(": ")
-        config[key] = parse_value(value)
+        if key == "defaults":
+            config = read(Path(path).parent / value)
+        else:
+            config[key] = parse_value(value)
+    return config
+
+
+def load(path, overrides):
+    """The file with the overrides applied, in order."""
+    config = read(path)
     for override in overrides:
         name, _, value = override.partition("=")
         key = name.lstrip("+")

@@ -1,6 +1,7 @@
 """Evaluates conditions on metrics.json and prints a table."""
 
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -16,12 +17,21 @@ def rule(left, middle, right, line, widths):
     print(left + middle.join(line * (width + 2) for width in widths) + right)
 
 
+def mean(series):
+    return statistics.mean(series.values())
+
+
+def median(series):
+    return statistics.median(series.values())
+
+
+names = {"min": min, "max": max, "mean": mean, "median": median}
 data = {name: Series(series) for name, series in json.loads(Path(sys.argv[1]).read_text()).items()}
 rows = []
 for check in sys.argv[2:]:
     try:
-        holds = eval(check, {"data": data, "min": min, "max": max})
-        value, message = str(eval(check.rpartition(")")[0] + ")", {"data": data, "min": min, "max": max})), ""
+        holds = eval(check, {"data": data, **names})
+        value, message = str(eval(check.rpartition(")")[0] + ")", {"data": data, **names})), ""
         if not holds:
             message = f"{check} (condition evaluated to False)"
     except KeyError as error:

@@ -1,4 +1,7 @@
+import logging
 from dataclasses import dataclass, field
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -19,6 +22,7 @@ class LoRA:
         """Freeze the base and attach adapters."""
         for name in list(model.parameters):
             if self.matches(name):
+                logger.info("Adding lora to: %s", name.removesuffix(".weight"))
                 model.adapters[name.replace(".weight", ".adapter.linear_in.weight")] = [0.01] * self.dim
                 model.adapters[name.replace(".weight", ".adapter.linear_out.weight")] = [0.0] * self.dim
         return model

@@ -1,0 +1,9 @@
+"""The sizes that a policy takes from its configuration."""
+
+from nemo_rl.models.megatron.setup import SIZES
+
+
+def test_every_size_is_a_provider_field():
+    from megatron.bridge.models.qwen.qwen_provider import Qwen2ModelProvider
+
+    assert all(hasattr(Qwen2ModelProvider(), name) for name in SIZES)
