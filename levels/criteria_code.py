@@ -135,11 +135,13 @@ def suite_checks(subject: Subject) -> Answer:
 
 def check_groups(subject: Subject) -> tuple[tuple[CheckGroup, Answer], ...]:
     """Each group of tests that the change calls for, with what became of it."""
-    if subject.leg is None or subject.evidence is None:
+    if subject.leg is None:
         return ()
-    runs = {item.id: item.run for item in subject.evidence.check_groups}
+    evidence = subject.evidence
+    runs = {item.id: item.run for item in evidence.check_groups} if evidence else {}
+    roots = evidence.roots if evidence else None
     return tuple(
-        (group, of_run(runs.get(group.id), f"bridge-checks-{group.id}.log", subject.evidence.roots))
+        (group, of_run(runs.get(group.id), f"bridge-checks-{group.id}.log", roots))
         for group in subject.leg.check_groups
     )
 

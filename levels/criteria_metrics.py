@@ -170,7 +170,9 @@ def transfer_timings(criterion: TransferTimings, phase: PhaseView) -> Answer:
     if total is None or transfer is None:
         missing = criterion.total if total is None else criterion.transfer
         return Answer(met=Met.NOT_APPLICABLE, found=f"weight transfer: {missing} was not logged", source=source)
-    found = f"weight transfer at step {total.last_step}: {total.last:.3g} s in all, {transfer.last:.3g} s of it transfer"
+    found = (
+        f"weight transfer at step {total.last_step}: {total.last:.3g} s in all, {transfer.last:.3g} s of it transfer"
+    )
     if not all(math.isfinite(item.last) for item in (total, transfer)):
         return Answer(met=Met.NOT_APPLICABLE, found=found, source=source)
     return Answer(met=Met.MET, found=f"{found}; {_slowest(criterion, series, transfer.last)}", source=source)

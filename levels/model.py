@@ -488,7 +488,7 @@ class Level(Record, frozen=True, kw_only=True):
 
 
 class Guard(Record, frozen=True, kw_only=True):
-    """What a suite refuses by itself from a parallel size on, so that a leg is refused before a machine is asked for."""
+    """What a suite refuses by itself from a parallel size on: such a leg is refused before a machine is asked for."""
 
     size: str
     """Short name of `SuiteCatalogue.sizes`."""

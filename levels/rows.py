@@ -51,9 +51,9 @@ NAMES: Final = {
 def deliverables(
     subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
 ) -> tuple[DeliverableResult, ...]:
-    """The five rows, always all of them, in order; behind the first what the change calls for beside it."""
+    """The five rows, always all of them, in order; behind them one for each further group of tests."""
     rows = [_row(kind, name, subject, answers, outcome, asked) for kind, name in NAMES[subject.suite].items()]
-    return (rows[0], *_groups(subject, rows[2]), *_suite_checks(subject, answers), *rows[1:])
+    return (*rows, *_groups(subject, rows[2]), *_suite_checks(subject, answers))
 
 
 def _suite_checks(subject: Subject, answers: Answers) -> tuple[DeliverableResult, ...]:
@@ -96,7 +96,7 @@ def _groups(subject: Subject, run: DeliverableResult) -> tuple[DeliverableResult
 def _row(
     kind: Deliverable, name: str, subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
 ) -> DeliverableResult:
-    own = [
+    own: list[tuple[Criterion, Answer]] = [
         (item, answer)
         for item, answer in answers
         if item.deliverable is kind and not isinstance(item, SuiteChecksPassed)
@@ -144,7 +144,9 @@ def _detail(
     if kind is Deliverable.BRIDGE_CHECKS:
         return _checks_detail(subject, own)
     logs = ", ".join(phase.log_name for phase in (*subject.phases, *(item.view for item in subject.fallbacks)))
-    extra = [answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged | TransferTimings)]
+    extra = [
+        answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged | TransferTimings)
+    ]
     return "; ".join([logs, *extra]) + (
         f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else ""
     )

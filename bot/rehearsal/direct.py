@@ -11,7 +11,7 @@ from levels.model import Suite, Trait
 from levels.plan import Choice, Decision, Plan, Selection, build_legs
 
 
-def plan_of(  # noqa: PLR0913 - one keyword for each thing that a plan can ask for
+def plan_of(
     workspace: Workspace,
     suites: tuple[Suite, ...] = tuple(Suite),
     *,

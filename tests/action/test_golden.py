@@ -1,4 +1,4 @@
-"""The exact commands of every verl level, its legs and its variants, as `run --dry-run` prints them.
+"""The exact commands of every level, its legs and its variants, as `run --dry-run` prints them.
 
 `UPDATE_GOLDEN=1` writes the files anew; the difference is then what a reviewer reads.
 """
@@ -48,7 +48,7 @@ def name_of(level: Level, variants: tuple[str, ...]) -> str:
 
 LEGS = [
     pytest.param(level, variants, id=name_of(level, variants).removesuffix(".txt"))
-    for level in CATALOGUE.of(Suite.VERL)
+    for level in CATALOGUE.levels
     for variants in legs_of(level)
 ]
 
@@ -72,5 +72,5 @@ def test_a_dry_run_prints_what_stands_in_its_golden_file(
 
 
 def test_no_golden_file_is_left_over() -> None:
-    known = {name_of(level, variants) for level in CATALOGUE.of(Suite.VERL) for variants in legs_of(level)}
-    assert {path.name for path in GOLDEN.glob("verl-*.txt")} == known
+    known = {name_of(level, variants) for level in CATALOGUE.levels for variants in legs_of(level)}
+    assert {path.name for suite in Suite for path in GOLDEN.glob(f"{suite.value}-*.txt")} == known
