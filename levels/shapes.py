@@ -134,7 +134,7 @@ def too_few_gpus(level: Level, variants: tuple[Variant, ...], gpus: int) -> NotS
         boundary=Boundary.ENVIRONMENT,
         found=f"{gpus} GPU{'s' if gpus > 1 else ''} for {level.suite.label} {level.number}{named}",
         expected=f"at least {fewest}: on fewer it would not test what it says",
-        next_step="run it on a machine with more GPUs; level 0 and its variant one-gpu need only one",
+        next_step="run it on a machine with more GPUs, or ask for a variant or level that needs fewer",
     )
 
 

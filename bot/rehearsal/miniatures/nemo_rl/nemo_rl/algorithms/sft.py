@@ -27,12 +27,18 @@ def train(config):
     print("\n" + "=" * 60 + f"\n{'SETUP COMPLETE':>32}\n" + "=" * 60 + "\n", flush=True)
     total, events = config["sft.max_num_steps"], Events(config)
     for step in range(done + 1, total + 1):
-        print(f"\n{'=' * 25} Step {step}/{total} {'=' * 25}\n▶ Preparing batch...\n▶ Taking a training step...", flush=True)
+        print(
+            f"\n{'=' * 25} Step {step}/{total} {'=' * 25}\n▶ Preparing batch...\n▶ Taking a training step...",
+            flush=True,
+        )
         ray.get(policy[0].train.remote(step))
         if config["checkpointing.enabled"]:
             save(policy, config, step)
         metrics = {"train/loss": 2.5 / step, "train/grad_norm": 0.7 / step, "train/lr": 5e-07 * step}
-        print(f"\n📊 Training Results:\n  • Loss: {metrics['train/loss']:.4f}\n\n⏱️  Timing:\n  • Total step time: 1.00s", flush=True)
+        print(
+            f"\n📊 Training Results:\n  • Loss: {metrics['train/loss']:.4f}\n\n⏱️  Timing:\n  • Total step time: 1.00s",
+            flush=True,
+        )
         events.log(step, metrics)
         if config["checkpointing.checkpoint_must_save_by"]:
             print("Timeout has been reached, stopping training early", flush=True)

@@ -79,7 +79,9 @@ class MegatronPolicy:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"saving checkpoint at iteration {self.steps:7d} to {folder} in torch_dist format")
         (folder / "state.json").write_text(json.dumps({"iteration": self.steps, **self.wrapped.module.adapters}))
-        print(f"  successfully saved checkpoint from iteration {self.steps:7d} to {folder} [ t 1/1, p 1/1 ]", flush=True)
+        print(
+            f"  successfully saved checkpoint from iteration {self.steps:7d} to {folder} [ t 1/1, p 1/1 ]", flush=True
+        )
 
     def load(self, path):
         """What `save` wrote."""
