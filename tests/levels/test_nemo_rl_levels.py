@@ -70,6 +70,23 @@ def test_a_leg_whose_pin_lacks_something_is_blocked_by_the_plan(
         assert f"no {feature}" in found.found
 
 
+@pytest.mark.parametrize(
+    ("number", "names", "asked"),
+    [
+        pytest.param(0, (), ("mcore-with-vllm",), id="smoke"),
+        pytest.param(0, ("megatron-generation",), (), id="without-vllm"),
+        pytest.param(2, (), ("mcore-with-vllm",), id="refit"),
+        pytest.param(3, (), (), id="megatron-generation"),
+    ],
+)
+def test_what_only_one_interpreter_may_lack_is_left_to_the_machine(
+    number: int, names: tuple[str, ...], asked: tuple[str, ...]
+) -> None:
+    found = planned(CATALOGUE, number, *names)
+    assert found.blocked is None
+    assert tuple(lack.feature for lack in found.lacks) == asked
+
+
 def test_no_variant_of_the_refit_level_does_without_vllm() -> None:
     level = CATALOGUE.level(Suite.NEMO_RL, 2)
     assert all("mcore-with-vllm" not in variant.lifts for variant in level.variants)
