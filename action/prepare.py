@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from action import environment, process
+from action import environment, one_environment, process
 from action.context import Job, Trees, trees_of
 from action.echo import Echo, say
 from action.process import Limits
@@ -26,6 +26,7 @@ def prepare(job: Job, recorder: Recorder) -> None:
     """
     trees = trees_of(job, recorder.evidence)
     environment.prepare_folders(job)
+    one_environment.refuse_lacks(job, trees)
     done: list[Preparation] = []
     for requirement in job.leg.requirements:
         done.append(_one(job, trees, requirement))

@@ -29,6 +29,8 @@ class Lack(Record, frozen=True, kw_only=True):
     feature: Id
     boundary: Boundary
     """Where a leg that needs it is Blocked."""
+    unless_module: Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,60}$(?!\n)")] | None = None
+    """Lacking only where one interpreter serves every process and cannot import this; null: lacking everywhere."""
     reason: str
     remedy: str
     source: str

@@ -10,10 +10,11 @@ from levels.catalogue import Catalogue, requirements_of, resolve_phases, variant
 from levels.documents import digest
 from levels.errors import UsageError
 from levels.model import CheckGroup, Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
-from levels.pins import SuitePin, Workaround
+from levels.pins import Lack, SuitePin, Workaround
 from levels.shapes import (
     NotStarted,
     gpus_of,
+    lacks_of,
     problem_of,
     refuse_guarded,
     refuse_hollow,
@@ -146,6 +147,8 @@ class Leg(Record, frozen=True, kw_only=True):
     """Bridge tests that the change calls for, beside `bridge_tests`."""
     bridge_base: Commit | None = None
     """Merge base of the change: where a test fails, it is asked whether it failed before."""
+    lacks: tuple[Lack, ...] = ()
+    """What the suite's pin lacks where one interpreter serves everything: the machine knows whether it does."""
     blocked: NotStarted | None = None
     """Set when it cannot start; it gets no job and a Blocked verdict."""
 
@@ -299,6 +302,7 @@ def _build_leg(
         requirements=requirements_of(level, chosen),
         check_groups=bridge.checks,
         bridge_base=bridge.base,
+        lacks=tuple(lack for lack in lacks_of(level, chosen, pin) if lack.unless_module is not None),
         blocked=problem_of(level, chosen, pin) or few,
     )
 

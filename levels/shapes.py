@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from levels.catalogue import Catalogue, override_values
 from levels.errors import UsageError
 from levels.model import Boundary, LegShape, Level, Phase, Record, Suite, Trait, Variant
-from levels.pins import SuitePin
+from levels.pins import Lack, SuitePin
 
 
 class NotStarted(Record, frozen=True, kw_only=True):
@@ -134,16 +134,21 @@ def too_few_gpus(level: Level, variants: tuple[Variant, ...], gpus: int) -> NotS
         boundary=Boundary.ENVIRONMENT,
         found=f"{gpus} GPU{'s' if gpus > 1 else ''} for {level.suite.label} {level.number}{named}",
         expected=f"at least {fewest}: on fewer it would not test what it says",
-        next_step="run it on a machine with more GPUs; level 0 and its variant one-gpu need only one",
+        next_step="run it on a machine with more GPUs, or ask for a variant or level that needs fewer",
     )
+
+
+def lacks_of(level: Level, variants: tuple[Variant, ...], pin: SuitePin) -> tuple[Lack, ...]:
+    """What the leg needs and the suite does not have at its pin; the machine is asked about `unless_module`."""
+    lifted = {name for variant in variants for name in variant.lifts}
+    needed = {*level.needs, *(name for variant in variants for name in variant.needs)} - lifted
+    return tuple(lack for lack in pin.lacks if lack.feature in needed)
 
 
 def problem_of(level: Level, variants: tuple[Variant, ...], pin: SuitePin) -> NotStarted | None:
     """Why the leg cannot run with the suite at its pin; null when it can."""
-    lifted = {name for variant in variants for name in variant.lifts}
-    needed = [name for name in (*level.needs, *(n for v in variants for n in v.needs)) if name not in lifted]
-    for lack in pin.lacks:
-        if lack.feature in needed:
+    for lack in lacks_of(level, variants, pin):
+        if lack.unless_module is None:
             return NotStarted(
                 boundary=lack.boundary,
                 found=f"{pin.suite.label} {pin.commit[:9]}: {lack.reason}",

@@ -31,7 +31,7 @@ rows = []
 for check in sys.argv[2:]:
     try:
         holds = eval(check, {"data": data, **names})
-        value, message = str(eval(check.rpartition(")")[0] + ")", {"data": data, **names})), ""
+        value, message = str(eval(check.split(" < ")[0].split(" > ")[0], {"data": data, **names})), ""
         if not holds:
             message = f"{check} (condition evaluated to False)"
     except KeyError as error:
