@@ -123,6 +123,9 @@ def _wrong_path(subject: Subject, unmet: list[tuple[Criterion, Answer]], knowled
 
 def _broken(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Decision | None:
     """What stopped this phase; None when it ended well, or only criteria tell that it did not."""
+    empty = phase.log is not None and phase.log.tail.size_bytes == 0 and not phase.helper
+    if empty and subject.proof == "log-only":
+        return _silent(phase, knowledge)
     if phase.log is None or not phase.ended_badly:
         return None
     if phase.helper:
