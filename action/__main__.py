@@ -132,7 +132,10 @@ def _own_job(args: argparse.Namespace, site: Site) -> Job:
         workarounds=not args.no_workarounds,
         dry_run=args.dry_run,
     )
-    return local.job_of(request, site, load())
+    catalogue = load()
+    for more in local.others(request, catalogue):
+        sys.stderr.write(f"bridge-e2e: this level has another leg: run it with {more}\n")
+    return local.job_of(request, site, catalogue)
 
 
 def _judge(job: Job) -> int:

@@ -55,12 +55,12 @@ def home_of(job: Job) -> Path:
 
 def _exact(job: Job) -> tuple[Trees, tuple[TreeState, ...]]:
     leg, trees, home = job.leg, job.planned_trees, home_of(job)
-    _take(job, trees.bridge, leg.bridge_repository, leg.bridge_commit)
+    take(job, trees.bridge, leg.bridge_repository, leg.bridge_commit)
     mcore = gitrepo.gitlink(trees.bridge, home, MCORE_PATH)
     _check_gitlink(mcore, leg.mcore_commit)
     if mcore is not None:
-        _take(job, trees.mcore, leg.mcore_repository, mcore)
-    _take(job, trees.suite, leg.suite_pin.repository, leg.suite_pin.commit)
+        take(job, trees.mcore, leg.mcore_repository, mcore)
+    take(job, trees.suite, leg.suite_pin.repository, leg.suite_pin.commit)
     states = (
         tree_state("bridge", trees.bridge, home, expected=leg.bridge_commit),
         tree_state("mcore", trees.mcore, home, expected=mcore),
@@ -80,7 +80,7 @@ def _check_gitlink(found: str | None, planned: str | None) -> None:
         )
 
 
-def _take(job: Job, directory: Path, repository: str, commit: str) -> None:
+def take(job: Job, directory: Path, repository: str, commit: str) -> None:
     """`directory` is at `commit`, from the mirror or from `repository`; the mirror is copied from, never shared."""
     home = home_of(job)
     if directory.is_symlink() or not directory.parent.resolve().is_relative_to(job.work.resolve()):

@@ -7,6 +7,7 @@ from action import environment
 from action.context import Job
 from action.launch import LAUNCHERS
 from action.provenance import shown_env
+from action.pytest_run import suite_argv
 from levels.catalogue import fill
 from levels.model import Phase
 
@@ -20,6 +21,8 @@ def _lines(job: Job) -> Iterator[str]:
     trees, leg = job.planned_trees, job.leg
     values = environment.placeholders(job, trees)
     yield f"# {leg.title}, {leg.gpus} GPUs, at most {leg.minutes} minutes"
+    if (why := leg.blocked) is not None:
+        yield f"# Blocked ({why.boundary.value}), nothing would start: {why.found}; expected {why.expected}"
     yield f"# Bridge {trees.bridge}, Megatron-LM {trees.mcore}, {leg.suite.label} {trees.suite}"
     for workaround in leg.workarounds:
         yield f"# declared change of a copy of {leg.suite.label}: {workaround.id} ({workaround.link})"
@@ -29,6 +32,9 @@ def _lines(job: Job) -> Iterator[str]:
     yield "# Bridge checks, in the Bridge tree:"
     python = (job.site.bridge_python,) if job.site.bridge_python else environment.interpreter(job)
     yield shlex.join((*python, "-m", "pytest", "-q", *leg.bridge_tests))
+    if leg.suite_tests:
+        yield f"# {leg.suite.label}'s own unit tests, in its tree:"
+        yield shlex.join(suite_argv(job))
     for phase in leg.phases:
         request = LAUNCHERS[job.site.launcher].request(job, trees, phase)
         driver, worker = environment.probe_pythonpaths(job, trees, phase)
@@ -37,7 +43,7 @@ def _lines(job: Job) -> Iterator[str]:
         yield f"# its Ray workers' PYTHONPATH: {worker}"
         yield f"cd {shlex.quote(str(request.cwd))}"
         yield "env -i \\"
-        for name, value in shown_env(request.env).items():
+        for name, value in shown_env(request.env, public=phase.env).items():
             yield f"  {name}={shlex.quote(value)} \\"
         yield "  " + shlex.join(request.argv)
 

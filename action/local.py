@@ -13,6 +13,7 @@ from levels.catalogue import Catalogue
 from levels.errors import UsageError
 from levels.model import Suite
 from levels.plan import Choice, Leg, LegModel, Selection, build_legs
+from levels.shapes import shapes_for
 
 LOCAL: Final = "local"
 UNKNOWN_COMMIT: Final = "0" * 40
@@ -80,7 +81,8 @@ def _leg(request: Request, catalogue: Catalogue, bridge: Path, home: Path) -> Le
         suite=level.suite, level=level.number, title=level.title, reasons=(), gpus=level.gpus, minutes=level.minutes
     )
     commit, mcore = (UNKNOWN_COMMIT, None) if request.dry_run else _commits(bridge, home)
-    (leg,) = build_legs(
+    # A person runs one leg at a time: the level's first, or the one whose variants they name.
+    leg, *_ = build_legs(
         catalogue,
         Selection(chosen=(choice,), skipped=()),
         bridge_repository=catalogue.pins.bridge_repository,
@@ -93,6 +95,15 @@ def _leg(request: Request, catalogue: Catalogue, bridge: Path, home: Path) -> Le
     if not request.workarounds:
         leg = msgspec.structs.replace(leg, workarounds=())
     return leg
+
+
+def others(request: Request, catalogue: Catalogue) -> tuple[str, ...]:
+    """The arguments of the level's further legs, which `run` without a variant leaves out."""
+    if request.variants:
+        return ()
+    first, *rest = shapes_for(catalogue.level(request.suite, request.level), frozenset())
+    del first
+    return tuple(" ".join(f"--variant {name}" for name in shape.variants) for shape in rest)
 
 
 def _commits(bridge: Path, home: Path) -> tuple[str, str | None]:

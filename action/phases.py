@@ -109,7 +109,7 @@ def _started(phase: Phase, request: Request) -> PhaseRun:
     return PhaseRun(
         id=phase.id,
         command=tuple(clean(part) for part in request.argv),
-        env=shown_env(request.shown_env),
+        env=shown_env(request.shown_env, public=phase.env),
         started_at=process.now(),
         seconds=0.0,
         exit_code=None,

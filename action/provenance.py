@@ -6,6 +6,7 @@ import os
 import platform
 import socket
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final, Literal
 
@@ -63,12 +64,19 @@ def host_facts(env: dict[str, str], packages: dict[str, str], python: str) -> Ho
     )
 
 
-def shown_env(env: dict[str, str]) -> dict[str, str]:
-    """`env` as it may be published: values of names that look like a secret are hidden."""
-    return {
-        clean(name, 200): "(hidden)" if any(word in name.upper() for word in _SECRET_WORDS) else clean(value)
-        for name, value in sorted(env.items())
-    }
+def shown_env(env: dict[str, str], *, public: Collection[str] = ()) -> dict[str, str]:
+    """`env` as it may be published: values of names that look like a secret are hidden.
+
+    Args:
+        env: what a program gets.
+        public: names that the catalogue sets; their values stand in it (`PPO_MAX_TOKEN_LEN` is no secret).
+
+    """
+
+    def hidden(name: str) -> bool:
+        return name not in public and any(word in name.upper() for word in _SECRET_WORDS)
+
+    return {clean(name, 200): "(hidden)" if hidden(name) else clean(value) for name, value in sorted(env.items())}
 
 
 def gpus_of(env: dict[str, str]) -> tuple[str | None, tuple[Gpu, ...]]:

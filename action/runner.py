@@ -16,7 +16,7 @@ from action.prepare import prepare
 from action.probes import probe
 from action.process import Interrupted
 from action.store import Recorder, clean, disk_full, open_recorder, reserve, stop_of
-from levels.errors import E2EError, ExitCode
+from levels.errors import E2EError, EnvironmentBlocked, ExitCode
 from levels.evidence import Evidence, Stop
 from levels.model import Boundary
 
@@ -37,7 +37,7 @@ LAST: Final = "collect"
 def run_leg(job: Job, *, write: Callable[[str], None], steps: Mapping[str, Step] = STEPS) -> tuple[Evidence, ExitCode]:
     """All steps of one leg. Ends 0 when every phase was run, 3 when it stopped, 70 on our bug, 130 when interrupted."""
     recorder = open_recorder(job, write=write)
-    code = _guarded("checkout", lambda: reserve(job), recorder, write)
+    code = _guarded("checkout", lambda: _begin(job), recorder, write)
     for name, step in steps.items():
         if name == LAST or code is ExitCode.PASS:
             code = _worse(code, run_step(name, step, job, recorder, write))
@@ -51,7 +51,7 @@ def run_one(
     recorder = open_recorder(job, write=write)
     names = tuple(steps)
     if name == names[0]:
-        code = _guarded(name, lambda: reserve(job), recorder, write)
+        code = _guarded(name, lambda: _begin(job), recorder, write)
         if code is not ExitCode.PASS:
             return recorder.evidence, code
     unfinished = [step for step in names[: names.index(name)] if step not in recorder.evidence.steps]
@@ -62,6 +62,24 @@ def run_one(
         return recorder.evidence, code_of(recorder.evidence)
     code = run_step(name, steps[name], job, recorder, write)
     return recorder.evidence, _worse(code, code_of(recorder.evidence))
+
+
+def _begin(job: Job) -> None:
+    """The leg's own folders are there, and the plan does not say that it cannot start.
+
+    Raises:
+        EnvironmentBlocked: with the plan's own reason, before anything is fetched or started.
+
+    """
+    reserve(job)
+    if (why := job.leg.blocked) is not None:
+        raise EnvironmentBlocked(
+            why.boundary,
+            doing=f"starting {job.leg.title}",
+            found=why.found,
+            expected=why.expected,
+            next_step=why.next_step,
+        )
 
 
 def _unfinished(name: str, missing: str) -> Stop:

@@ -107,6 +107,7 @@ class Desk:
             bridge_commit=consent.commit,
             mcore_commit=None,
             model=model,
+            bridge_base=base,
         )
         names = ", ".join(leg.title for leg in legs)
         return Plan(

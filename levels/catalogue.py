@@ -15,7 +15,18 @@ import yaml
 
 from levels.errors import ConfigError, UsageError
 from levels.expand import expand
-from levels.model import PLACEHOLDERS, Criterion, Level, Limitation, Phase, Requirement, Suite, SuiteCatalogue, Variant
+from levels.model import (
+    PLACEHOLDERS,
+    Criterion,
+    Guard,
+    Level,
+    Limitation,
+    Phase,
+    Requirement,
+    Suite,
+    SuiteCatalogue,
+    Variant,
+)
 from levels.pins import Pins
 
 SUITE_FILES: Final = {Suite.VERL: "verl.yaml", Suite.NEMO_RL: "nemo_rl.yaml"}
@@ -115,6 +126,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True):
     """By suite: env vars that another program reads, and which."""
     handed_on: Mapping[Suite, Mapping[str, str]]
     """By suite: configuration keys whose mapping another program takes, and which."""
+    guards: Mapping[Suite, tuple[Guard, ...]]
+    """By suite: what it refuses by itself."""
 
     def of(self, suite: Suite) -> tuple[Level, ...]:
         """The levels of `suite`, by number."""
@@ -188,9 +201,21 @@ def resolve_phases(level: Level, variants: tuple[Variant, ...]) -> tuple[Phase, 
     return tuple(
         phase
         if phase.kind == "helper"
-        else msgspec.structs.replace(phase, env={**phase.env, **env}, overrides=(*phase.overrides, *overrides))
+        else msgspec.structs.replace(
+            phase, env={**phase.env, **env}, overrides=last_of_each_key((*phase.overrides, *overrides))
+        )
         for phase in (*own, *extra)
     )
+
+
+def last_of_each_key(overrides: tuple[str, ...]) -> tuple[str, ...]:
+    """`overrides` without those that a later one replaces: what a command shows is what takes effect."""
+    last = {_key(override): index for index, override in enumerate(overrides)}
+    return tuple(override for index, override in enumerate(overrides) if last[_key(override)] == index)
+
+
+def _key(override: str) -> str:
+    return override.lstrip("+~").partition("=")[0]
 
 
 def criteria_of(level: Level, variants: tuple[Variant, ...]) -> tuple[Criterion, ...]:
@@ -207,11 +232,14 @@ def limitations_of(level: Level, variants: tuple[Variant, ...], phases: tuple[Ph
 
 
 def _applies(item: Limitation, phases: tuple[Phase, ...]) -> bool:
-    if not item.when_env and not item.when_override:
+    if not item.when_env and not item.when_override and not item.unless_override:
         return True
     return any(
-        item.when_env.items() <= phase.env.items() and item.when_override.items() <= override_values(phase).items()
+        item.when_env.items() <= phase.env.items()
+        and item.when_override.items() <= override_values(phase).items()
+        and not item.unless_override.items() & override_values(phase).items()
         for phase in phases
+        if phase.kind == "train"
     )
 
 
@@ -259,6 +287,7 @@ def load(root: Path | Traversable | None = None) -> Catalogue:
         sizes={suite: data.sizes for suite, data in suites.items()},
         foreign_env={suite: data.foreign_env for suite, data in suites.items()},
         handed_on={suite: data.handed_on for suite, data in suites.items()},
+        guards={suite: data.guards for suite, data in suites.items()},
     )
 
 
@@ -274,6 +303,7 @@ def _check_suite(data: SuiteCatalogue, suite: Suite, path: str) -> None:
     )
     for index, level in enumerate(data.levels):
         _check_level(level, suite, path, f"levels[{index}]")
+        _check_never_set(level, data.never_set, path, f"levels[{index}]")
 
 
 def _check_level(level: Level, suite: Suite, path: str, key: str) -> None:
@@ -309,6 +339,15 @@ def _check_level(level: Level, suite: Suite, path: str, key: str) -> None:
             found=f"@{{{name}}}",
             expected="one of " + ", ".join(sorted(PLACEHOLDERS)),
         )
+
+
+def _check_never_set(level: Level, never: Mapping[str, str], path: str, key: str) -> None:
+    """No env, override or argument names what would make a green run mean less."""
+    parts: tuple[Phase | Variant, ...] = (*all_phases(level), *level.variants)
+    texts = [*_texts(level), *(name for part in parts for name in part.env)]
+    for name, why in never.items():
+        found = next((text for text in texts if name in text), "")
+        _check(not found, path=path, key=key, found=found, expected=f"no {name} anywhere: {why}")
 
 
 def all_phases(level: Level) -> tuple[Phase, ...]:

@@ -24,6 +24,8 @@ from levels.model import (
     NoException,
     ReachedStage,
     Resumed,
+    SuiteChecksPassed,
+    TransferTimings,
     TreesAsPlanned,
     WeightsImported,
 )
@@ -41,6 +43,8 @@ def check(criterion: Criterion, subject: Subject, knowledge: Knowledge) -> Answe
             return code.trees(subject)
         case BridgeChecksPassed():
             return code.bridge_checks(subject)
+        case SuiteChecksPassed():
+            return code.suite_checks(subject)
         case Resumed():
             return run.resumed(criterion, subject)
         case NoException() | ExitZero() | LogCaptured():
@@ -50,6 +54,8 @@ def check(criterion: Criterion, subject: Subject, knowledge: Knowledge) -> Answe
             phases = tuple(phase for phase in subject.phases if phase.assertions) or _trained(subject)
         case _:
             phases = _trained(subject)
+    if criterion.phase is not None:
+        phases = tuple(phase for phase in phases if phase.id == criterion.phase)
     return _in_every_phase(phases, lambda phase: _in_phase(criterion, phase, subject, knowledge))
 
 
@@ -81,13 +87,15 @@ def _in_phase(  # noqa: C901, PLR0911, PLR0912 - one branch for each kind of cri
             return metrics.assertions(phase)
         case LearningSignal():
             return metrics.learning_signal(criterion, phase)
+        case TransferTimings():
+            return metrics.transfer_timings(criterion, phase)
         case NoException():
             return run.no_exception(phase, subject, knowledge)
         case ExitZero():
             return run.exit_zero(phase)
         case LogCaptured():
             return run.log_captured(phase)
-        case ImportPath() | TreesAsPlanned() | BridgeChecksPassed() | Resumed():
+        case ImportPath() | TreesAsPlanned() | BridgeChecksPassed() | SuiteChecksPassed() | Resumed():
             return Answer(met=Met.UNVERIFIED, found="asked of a phase, but about the leg", source="")
         case _:
             assert_never(criterion)

@@ -7,7 +7,7 @@ from typing import Final
 from levels.answers import Answer, at, under
 from levels.evidence import MAX_FAILURES, CheckFailure, ChecksRun, Roots, TreeState
 from levels.log_stages import Note
-from levels.model import ImportPath, Process
+from levels.model import CheckGroup, ImportPath, Process
 from levels.subject import Subject
 from levels.verdict import Met
 
@@ -112,25 +112,61 @@ def trees(subject: Subject) -> Answer:
 
 
 def bridge_checks(subject: Subject) -> Answer:
-    """The focused Bridge tests ran and passed."""
-    run = subject.evidence.bridge_checks if subject.evidence else None
+    """The focused Bridge tests ran and passed, and so did those that the change calls for."""
     if subject.evidence is None:
         said = subject.checks or "skipped"
         states = {"pass": Met.MET, "assumed": Met.MET, "fail": Met.UNMET, "skipped": Met.UNVERIFIED}
         return Answer(met=states[said], found=f"{said}, says the caller", source="--bridge-checks")
+    focused = of_run(subject.evidence.bridge_checks, "bridge-checks.log", subject.evidence.roots)
+    groups = check_groups(subject)
+    decisive = [focused, *(answer for group, answer in groups if group.needed or answer.met is Met.UNMET)]
+    worst = min(decisive, key=lambda answer: (Met.UNMET, Met.UNVERIFIED, Met.MET, Met.NOT_APPLICABLE).index(answer.met))
+    return focused if worst.met is focused.met else worst
+
+
+def suite_checks(subject: Subject) -> Answer:
+    """The suite's own unit tests of the surface ran and passed, by the same rule as Bridge's."""
+    if subject.evidence is None or subject.leg is None:
+        return Answer(met=Met.UNVERIFIED, found="a log does not show them", source="log")
+    if not subject.leg.suite_tests:
+        return Answer(met=Met.NOT_APPLICABLE, found="the level names none", source="plan")
+    return of_run(subject.evidence.suite_checks, "suite-checks.log", subject.evidence.roots)
+
+
+def check_groups(subject: Subject) -> tuple[tuple[CheckGroup, Answer], ...]:
+    """Each group of tests that the change calls for, with what became of it."""
+    if subject.leg is None:
+        return ()
+    evidence = subject.evidence
+    runs = {item.id: item.run for item in evidence.check_groups} if evidence else {}
+    roots = evidence.roots if evidence else None
+    return tuple(
+        (group, of_run(runs.get(group.id), f"bridge-checks-{group.id}.log", roots))
+        for group in subject.leg.check_groups
+    )
+
+
+def of_run(run: ChecksRun | None, log: str, roots: Roots | None) -> Answer:
+    """Whether the tests of one call ran and passed; a test that fails on the merge base too is not the change's."""
     if run is None or run.skipped_because is not None or run.exit_code is None:
         reason = (run.skipped_because if run else None) or "they were not run"
         return Answer(met=Met.UNVERIFIED, found=reason, source="evidence.bridge_checks")
     found = f"{run.passed} passed, {run.failed} failed, {run.errors} errors, exit code {run.exit_code}"
-    log = "bridge-checks.log"
     if run.exit_code == 0 and run.passed > 0 and run.failed == 0 and run.errors == 0:
         return Answer(met=Met.MET, found=found, source=log, log_name=log)
     if not run.failed and not run.errors:
         return Answer(met=Met.UNVERIFIED, found=f"pytest could not run them: {found}", source=log)
     named = "; ".join(f"{item.test}: {item.error}" for item in run.failures[:MAX_NAMED])
-    if _all_elsewhere(run, subject.evidence.roots):
+    if _all_elsewhere(run, roots):
         return Answer(met=Met.UNVERIFIED, found=f"{found}, none raised in the checkout: {named}", source=log)
-    shown = tuple(Note(line=0, raw=f"{item.test}: {item.error}") for item in run.failures[:MAX_NAMED])
+    before = set(run.base.failed) if run.base is not None and run.base.problem is None else set()
+    new = [item for item in run.failures if item.test not in before]
+    if not new and len(run.failures) == run.failed + run.errors:
+        return Answer(met=Met.UNVERIFIED, found=f"{found}; all of them fail on the merge base too: {named}", source=log)
+    shown = tuple(Note(line=0, raw=f"{item.test}: {item.error}") for item in (new or run.failures)[:MAX_NAMED])
+    if run.base is not None:
+        said = run.base.problem or f"{len(new)} of them pass on the merge base {run.base.commit[:9]}, or are not there"
+        found = f"{found}; {said}"
     return Answer(met=Met.UNMET, found=found, source=log, log_name=log, lines=shown)
 
 

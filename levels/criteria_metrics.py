@@ -1,12 +1,13 @@
 """Criteria about metrics. Thresholds never belong here (they are YAML)."""
 
 import math
+from collections.abc import Mapping
 
 from levels.answers import Answer, at
 from levels.assertions import Expression, Unevaluated
 from levels.log_stages import Note
 from levels.metrics import Series
-from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite
+from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite, TransferTimings
 from levels.subject import PhaseView, Subject
 from levels.verdict import Met
 
@@ -107,8 +108,13 @@ def _evaluated(phase: PhaseView) -> Answer:
 
 
 def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
-    """Series are not zero and move."""
+    """Series are not zero and move; one is compared with its start."""
     series = phase.series()
+    return _standing(criterion, phase, series) or _moved(criterion, phase, series)
+
+
+def _standing(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer | None:
+    """What stays at zero or never changes, although it should."""
     for name in criterion.nonzero:
         known = series.get(name)
         if known and known.zero:
@@ -117,6 +123,10 @@ def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
         known = series.get(name)
         if known and known.count > 1 and known.constant:
             return _still(known, f"{name} never changes", phase)
+    return None
+
+
+def _moved(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer:
     counts = [series[name].count for name in (*criterion.moving, *criterion.nonzero) if name in series]
     if not counts or max(counts) < criterion.min_steps:
         found = f"{max(counts, default=0)} steps measured, {criterion.min_steps} needed"
@@ -124,7 +134,24 @@ def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
     shown = [name for name in criterion.moving if name in series]
     if not shown:
         return Answer(met=Met.UNVERIFIED, found="none of " + ", ".join(criterion.moving), source=phase.log_name)
-    return Answer(met=Met.MET, found=", ".join(shown) + " move and are finite", source=phase.log_name)
+    found = ", ".join(shown) + " move and are finite"
+    if not criterion.trend:
+        return Answer(met=Met.MET, found=found, source=phase.log_name)
+    compared = _trend(criterion.trend, series)
+    if compared is None:
+        found = "nothing to compare with the start: " + ", ".join(criterion.trend)
+        return Answer(met=Met.UNVERIFIED, found=found, source=phase.log_name)
+    return Answer(met=Met.MET, found=f"{found}; {compared}", source=phase.log_name)
+
+
+def _trend(beginnings: tuple[str, ...], series: Mapping[str, Series]) -> str | None:
+    """Start and end of the first metric that was logged at two steps; null when there is none."""
+    for beginning in beginnings:
+        for name, known in sorted(series.items()):
+            if name.startswith(beginning) and known.last_step > known.first_step:
+                points = f"{known.first:.6g} at step {known.first_step}, {known.last:.6g} at step {known.last_step}"
+                return f"{name}: {points} ({known.last - known.first:+.6g})"
+    return None
 
 
 def _still(series: Series, found: str, phase: PhaseView) -> Answer:
@@ -133,3 +160,35 @@ def _still(series: Series, found: str, phase: PhaseView) -> Answer:
         printed = [item for item in phase.last.series.values() if item.name.startswith("printed/") and item.zero]
         lines = (*(_quote(item, item.text) for item in printed[:1]), *lines)
     return Answer(met=Met.UNMET, found=found, source=at(phase, lines[0]), lines=lines)
+
+
+def transfer_timings(criterion: TransferTimings, phase: PhaseView) -> Answer:
+    """The seconds of the last step, and which part of the transfer took longest."""
+    series = phase.series()
+    total, transfer = series.get(criterion.total), series.get(criterion.transfer)
+    source = f"metrics of {phase.id}"
+    if total is None or transfer is None:
+        missing = criterion.total if total is None else criterion.transfer
+        return Answer(met=Met.NOT_APPLICABLE, found=f"weight transfer: {missing} was not logged", source=source)
+    found = (
+        f"weight transfer at step {total.last_step}: {total.last:.3g} s in all, {transfer.last:.3g} s of it transfer"
+    )
+    if not all(math.isfinite(item.last) for item in (total, transfer)):
+        return Answer(met=Met.NOT_APPLICABLE, found=found, source=source)
+    return Answer(met=Met.MET, found=f"{found}; {_slowest(criterion, series, transfer.last)}", source=source)
+
+
+def _slowest(criterion: TransferTimings, series: Mapping[str, Series], transfer: float) -> str:
+    names = (*criterion.broadcast, *criterion.load)
+    if not names or any(name not in series for name in names):
+        return "export, broadcast and load are not logged apart, so no boundary can be named"
+    parts = {
+        "broadcast": sum(series[name].last for name in criterion.broadcast),
+        "load": sum(series[name].last for name in criterion.load),
+    }
+    parts = {"export and encoding": max(0.0, transfer - sum(parts.values())), **parts}
+    said = ", ".join(f"{name} {seconds:.3g} s" for name, seconds in parts.items())
+    slowest = max(parts, key=lambda name: parts[name])
+    if slowest == "broadcast":
+        return f"{said}: the broadcast takes longest, not the preparation of the weights"
+    return f"{said}: {slowest} takes longest: a bottleneck of weight preparation, not of the broadcast"

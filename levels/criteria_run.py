@@ -52,8 +52,10 @@ def _passed(launch: Launch, stage: Boundary) -> bool:
 
 
 def weights(criterion: WeightsImported, phase: PhaseView) -> Answer:
-    """Every mapped weight was found and copied."""
+    """Every mapped weight was found and copied, by the last start that read them."""
     launch = phase.last
+    if "n-cached" in launch.passed and launch.imported is None and phase.log is not None:
+        launch = next((item for item in reversed(phase.log.launches) if item.imported is not None), launch)
     for kind, seen, allowed in (
         ("not mapped, or not in the checkpoint", launch.missing, criterion.missing_allowed),
         ("of another shape", launch.mismatched, criterion.mismatch_allowed),

@@ -27,6 +27,8 @@ from levels.model import (
     Outcome,
     ReachedStage,
     Resumed,
+    SuiteChecksPassed,
+    TransferTimings,
     TreesAsPlanned,
     WeightsImported,
 )
@@ -43,6 +45,7 @@ NO_EVIDENCE: Final = "evidence"
 """Category of a leg that there is nothing to judge about."""
 _NOT_FOUND: Final = 127
 _NOT_RUNNABLE: Final = 126
+_CHECKS: Final = (BridgeChecksPassed, SuiteChecksPassed)
 
 Answers = tuple[tuple[Criterion, Answer], ...]
 
@@ -104,7 +107,7 @@ def decide(subject: Subject, answers: Answers, knowledge: Knowledge) -> Decision
     unmet = [(item, answer) for item, answer in answers if answer.met is Met.UNMET]
     return (
         _wrong_path(subject, unmet, knowledge)
-        or next((_not_met(item, answer) for item, answer in unmet if isinstance(item, BridgeChecksPassed)), None)
+        or next((_not_met(item, answer) for item, answer in unmet if isinstance(item, _CHECKS)), None)
         or next((found for phase in subject.phases if (found := _broken(phase, subject, knowledge))), None)
         or _partial(subject)
         or next((_not_met(item, answer) for item, answer in unmet), None)
@@ -376,7 +379,11 @@ def _attribution(item: Criterion, answer: Answer) -> Attribution:
             return Attribution.DOWNSTREAM if "lr is 0" in answer.found else Attribution.BRIDGE_SIDE
         case Resumed():
             return Attribution.DOWNSTREAM
-        case ReachedStage() | NoException() | ExitZero():
+        case SuiteChecksPassed():
+            # Only where the merge base was asked too is it known that the suite itself does not break them.
+            compared = "pass on the merge base" in answer.found
+            return Attribution.BRIDGE_SIDE if compared else Attribution.UNDETERMINED
+        case ReachedStage() | NoException() | ExitZero() | TransferTimings():
             return Attribution.UNDETERMINED
         case _:
             assert_never(item)

@@ -11,9 +11,9 @@ from typing import Annotated, Final
 
 import msgspec
 
-from levels.catalogue import Catalogue, parse
+from levels.catalogue import Catalogue, parse, variants_of
 from levels.errors import UsageError
-from levels.model import Boundary, Criterion, Deliverable, Id, Level, LogFlag, Outcome, Record, Suite
+from levels.model import Boundary, Criterion, Deliverable, Id, Level, LogFlag, Outcome, Record, Resumed, Suite
 
 _SIZES: Final = re.compile(r"^(?:[a-z]{2,3}\d{1,4})(?:-[a-z]{2,3}\d{1,4})*$")
 _SIZE: Final = re.compile(r"([a-z]{2,3})(\d{1,4})")
@@ -25,6 +25,12 @@ class Word(Record, frozen=True, kw_only=True):
     word: str
     title: str
     criteria: tuple[Criterion, ...] = ()
+    level: int | None = None
+    """A level of the catalogue that holds criteria of this deliverable: its facts stand there."""
+    variant: Id | None = None
+    """A variant of `level` that adds them."""
+    takes: tuple[Id, ...] = ()
+    """Criteria of `level`, or of its variant, that show it."""
     drops: tuple[Id, ...] = ()
     """Criteria of the base level that this deliverable's wrapper cannot meet by construction."""
 
@@ -76,6 +82,10 @@ class Ask(Record, frozen=True, kw_only=True):
     criteria: tuple[Criterion, ...]
     titles: tuple[str, ...]
     """Of the requested deliverables."""
+    phases: tuple[Id, ...] = ()
+    """The phases that requested deliverables are about."""
+    asked: tuple[Id, ...] = ()
+    """Criteria of requested deliverables: they must be met by this log, whichever phase it is of."""
     unknown: tuple[str, ...] = ()
     """Requested words for which no criterion is known: they cannot be shown by a log."""
 
@@ -114,24 +124,28 @@ def ask(catalogue: Catalogue, words: Words, suite: Suite, number: int, requested
     wanted = tuple(dict.fromkeys((*requested, *brought)))
     dropped = {name for word in wanted if word in known for name in known[word].drops}
     if requested and "lora" not in requested:
-        dropped |= {criterion.id for criterion in known["lora"].criteria}
+        dropped |= {criterion.id for criterion in _shown_by(known["lora"], catalogue, suite)}
     criteria = {criterion.id: criterion for criterion in base.criteria if criterion.id not in dropped}
     titles: list[str] = []
     unknown: list[str] = []
+    asked: list[Criterion] = []
     for name in wanted:
-        added, title = _criteria(name, known, catalogue.sizes[suite])
+        added, title = _criteria(name, known, catalogue, suite)
         titles.append(title)
         if title == name and name not in known and not added:
             unknown.append(name)
-        for criterion in added:
-            criteria.setdefault(criterion.id, criterion)
+        asked += added
+    for criterion in asked:
+        criteria.setdefault(criterion.id, criterion)
     return Ask(
         suite=suite,
         number=number,
         title=base.title if own else (", ".join(titles) or f"level {number}"),
         base=base,
-        criteria=tuple(criteria.values()),
+        criteria=tuple(_of_any_step(criterion) for criterion in criteria.values()),
         titles=tuple(titles),
+        phases=tuple(criterion.phase for criterion in asked if criterion.phase is not None),
+        asked=tuple(criterion.id for criterion in asked),
         unknown=tuple(unknown),
     )
 
@@ -143,11 +157,26 @@ def _brought(part: SuiteWords, number: int, requested: tuple[str, ...]) -> tuple
     return ()
 
 
+def _of_any_step(criterion: Criterion) -> Criterion:
+    """Whoever ran it saved when they liked: only a leg's own phases say from which step a run must go on."""
+    return msgspec.structs.replace(criterion, from_step=0) if isinstance(criterion, Resumed) else criterion
+
+
+def _shown_by(word: Word, catalogue: Catalogue, suite: Suite) -> tuple[Criterion, ...]:
+    if word.level is None:
+        return word.criteria
+    level = catalogue.level(suite, word.level)
+    criteria = level.criteria if word.variant is None else variants_of(level, [word.variant])[0].adds_criteria
+    held = {criterion.id: criterion for criterion in criteria}
+    return (*word.criteria, *(held[name] for name in word.takes))
+
+
 def _criteria(
-    name: str, known: dict[str, Word], sizes: Mapping[str, tuple[str, ...]]
+    name: str, known: Mapping[str, Word], catalogue: Catalogue, suite: Suite
 ) -> tuple[tuple[Criterion, ...], str]:
+    sizes = catalogue.sizes[suite]
     if name in known:
-        return known[name].criteria, known[name].title
+        return _shown_by(known[name], catalogue, suite), known[name].title
     if not _SIZES.match(name):
         return (), name
     pairs = _SIZE.findall(name)

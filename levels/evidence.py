@@ -85,8 +85,18 @@ class CheckFailure(Record, frozen=True, kw_only=True):
     error: Text
 
 
+class BaseRun(Record, frozen=True, kw_only=True):
+    """The same tests on the change's merge base, run because some failed on its head."""
+
+    commit: Commit
+    failed: tuple[Text, ...] = ()
+    """Names of the tests that fail there too, at most `MAX_FAILURES`."""
+    problem: Text | None = None
+    """Why nothing can be said about them."""
+
+
 class ChecksRun(Record, frozen=True, kw_only=True):
-    """One call of the focused Bridge tests."""
+    """One call of Bridge tests."""
 
     command: tuple[Text, ...]
     exit_code: int | None
@@ -99,6 +109,14 @@ class ChecksRun(Record, frozen=True, kw_only=True):
     """Set when they were not started at all."""
     failures: tuple[CheckFailure, ...] = ()
     """At most `MAX_FAILURES` of them."""
+    base: BaseRun | None = None
+
+
+class GroupRun(Record, frozen=True, kw_only=True):
+    """One group of Bridge tests that the change calls for (`CheckGroup`)."""
+
+    id: Id
+    run: ChecksRun
 
 
 class PhaseRun(Record, frozen=True, kw_only=True):
@@ -173,6 +191,9 @@ class Evidence(Record, frozen=True, kw_only=True):
     imports: tuple[Import, ...] = ()
     preparations: tuple[Preparation, ...] = ()
     bridge_checks: ChecksRun | None = None
+    suite_checks: ChecksRun | None = None
+    """The suite's own unit tests; null where the level names none."""
+    check_groups: tuple[GroupRun, ...] = ()
     phases: tuple[PhaseRun, ...] = ()
     host: HostFacts | None = None
     launcher: str = "host"

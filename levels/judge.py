@@ -17,6 +17,7 @@ from levels.log_stages import LogFacts
 from levels.metrics import MetricsFile
 from levels.model import Boundary, Criterion, Limitation, Outcome, Phase
 from levels.plan import Leg, Plan
+from levels.shapes import gpus_of
 from levels.signatures import Knowledge
 from levels.subject import ChecksSaid, FallbackRun, PhaseView, Subject
 from levels.verdict import LegVerdict, Met, Verdict, overall
@@ -105,7 +106,11 @@ def judge_leg(
     criteria = criteria_of(level, variants)
     subject = _subject(leg, evidence, logs, criteria)
     subject.local = expected_plan is None and evidence is not None and evidence.plan == LOCAL
-    limits = (*limitations_of(level, variants, leg.phases), *(item.limitation for item in leg.workarounds))
+    limits = (
+        *limitations_of(level, variants, leg.phases),
+        *_fewer_gpus(leg, gpus_of(level, variants)),
+        *(item.limitation for item in leg.workarounds),
+    )
     if evidence is None or leg.blocked is not None:
         answers = tuple((item, Answer(met=Met.UNVERIFIED, found="no evidence", source="evidence")) for item in criteria)
         if leg.blocked is not None:
@@ -125,6 +130,13 @@ def judge_leg(
         # The runner saw more than the criterion knows: the package to install, the folder to fill.
         decision.remedy = evidence.stop.next_step
     return assemble(subject, answers, decision, limits)
+
+
+def _fewer_gpus(leg: Leg, default: int) -> tuple[str, ...]:
+    """The number of GPUs, when it is smaller than what the level counts on."""
+    return (
+        (f"{leg.gpus} of the {default} GPUs that the level counts on: fewer ranks ran",) if leg.gpus < default else ()
+    )
 
 
 def _origins(leg: Leg, evidence: Evidence) -> tuple[str, ...]:
@@ -169,10 +181,13 @@ def judge_log(  # noqa: PLR0913 - one keyword for each option of `judge --log`
     checks: ChecksSaid = "skipped",
 ) -> LegVerdict:
     """The verdict of a log by itself; never publishable, because it proves no commit and no import path."""
-    own = ask.base.phases[-1].steps if ask.base.number == ask.number else None
+    one = phase_of(ask, steps)
+    criteria = tuple(
+        _of(item, one, ask) for item in ask.criteria if item.phase in (None, one.id) or item.id in ask.asked
+    )
     phase = PhaseView(
-        id=ask.base.phases[-1].id,
-        steps=steps if steps is not None else own,
+        id=one.id,
+        steps=steps if steps is not None else (one.steps if ask.base.number == ask.number else None),
         log_name=log_name,
         exit_code=exit_code,
         timed_out=timed_out,
@@ -184,22 +199,49 @@ def judge_log(  # noqa: PLR0913 - one keyword for each option of `judge --log`
         suite=ask.suite,
         level=ask.number,
         title=f"{ask.suite.label} {ask.number} {ask.title}",
-        criteria=ask.criteria,
+        criteria=criteria,
         phases=(phase,),
         proof="log-only",
         checks=checks,
         bridge_root=bridge_root,
     )
-    answers = tuple((item, check(item, subject, knowledge)) for item in ask.criteria)
+    answers = tuple((item, check(item, subject, knowledge)) for item in criteria)
     limits = ["judged from a log by itself: no commit, no dirty file and no worker import is proven"]
+    limits += [
+        f"only phase {one.id} was judged: phase {other.id} has a log of its own"
+        for other in ask.base.phases
+        if ask.base.number == ask.number and other.id != one.id
+    ]
     shown = {name: values[-1].value for name, values in facts.last.settings.values.items()}
     limits += [item.says for item in ask.base.limitations if _shown(item, shown)]
     limits += [f"nothing is known that would show {word}" for word in ask.unknown]
     return assemble(subject, answers, decide(subject, answers, knowledge), tuple(dict.fromkeys(limits)), ask.titles)
 
 
+def phase_of(ask: Ask, steps: int | None) -> Phase:
+    """The phase that a log is taken for: the last one asked for, else the one with these steps, else the last."""
+    phases = ask.base.phases
+    fitting = [phase for phase in phases if phase.id in ask.phases] or [p for p in phases if p.steps == steps] or phases
+    return fitting[-1]
+
+
+def _of(criterion: Criterion, phase: Phase, ask: Ask) -> Criterion:
+    """`criterion`, asked of `phase`: one log may hold what a leg spreads over several."""
+    return msgspec.structs.replace(criterion, phase=phase.id) if criterion.id in ask.asked else criterion
+
+
 def _shown(item: Limitation, shown: Mapping[str, str]) -> bool:
-    return all(shown.get(name) == value for name, value in {**item.when_env, **item.when_override}.items())
+    return all(
+        _same(shown.get(name), value) for name, value in {**item.when_env, **item.when_override}.items()
+    ) and not any(_same(shown.get(name), value) for name, value in item.unless_override.items())
+
+
+def _same(shown: str | None, wanted: str) -> bool:
+    """Whether a log's value is `wanted`; what stands for `@{data}` and the like differs from machine to machine."""
+    placeholder, closing, rest = wanted.partition("}")
+    if placeholder.startswith("@{") and closing:
+        return shown is not None and shown.endswith(rest)
+    return shown is not None and shown.casefold() == wanted.casefold()
 
 
 # ---- reading the evidence --------------------------------------------------------------------------------------------

@@ -54,7 +54,8 @@ class Settings(msgspec.Struct):
         elif line.text.startswith("+"):
             self._read_trace(line)
         elif line.text.startswith("Overrides: ["):
-            for name, value in _QUOTED_OVERRIDE.findall(line.text):
+            # A wrapper's own come first and a caller's replace them: what is said last takes effect.
+            for name, value in dict(_QUOTED_OVERRIDE.findall(line.text)).items():
                 self.add(name, value, line)
         elif not self.dumped and line.text.startswith(("{'", "MasterConfig(")):
             self._dump = _Dump(source=line.source)

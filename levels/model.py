@@ -162,6 +162,8 @@ class CriterionBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """`Fail` or `Blocked`."""
     remedy: str
     """What the reader should do when it is not met; shown as a Follow-up."""
+    phase: Id | None = None
+    """The one phase that must meet it; null: every phase."""
     log_may_omit: bool = False
     """A log by itself may leave this unverified and still read Pass (`judge --log`). Never for a leg with evidence."""
 
@@ -180,6 +182,10 @@ class TreesAsPlanned(CriterionBase, frozen=True, kw_only=True, tag="trees-as-pla
 
 class BridgeChecksPassed(CriterionBase, frozen=True, kw_only=True, tag="bridge-checks"):
     """The focused Bridge tests ran and passed."""
+
+
+class SuiteChecksPassed(CriterionBase, frozen=True, kw_only=True, tag="suite-checks"):
+    """The suite's own unit tests of the exercised surface ran with this Bridge, and passed."""
 
 
 class LogFlag(CriterionBase, frozen=True, kw_only=True, tag="log-flag"):
@@ -254,6 +260,25 @@ class LearningSignal(CriterionBase, frozen=True, kw_only=True, tag="learning-sig
     nonzero: tuple[str, ...]
     """Metrics that must not stay at zero."""
     min_steps: int
+    trend: tuple[str, ...] = ()
+    """Beginnings of metric names: the first that was logged twice is compared with its start, and the two are reported.
+    Its direction decides nothing; that nothing can be compared is not met."""
+
+
+class TransferTimings(CriterionBase, frozen=True, kw_only=True, tag="transfer-timings"):
+    """The time of handing weights to the rollout engine is told, and which part of it took longest.
+
+    What a tree does not log is said to be unknown. It decides nothing: no time is wrong.
+    """
+
+    total: str
+    """Metric of the whole, in seconds."""
+    transfer: str
+    """Metric of the part between the first export and the last weight loaded."""
+    broadcast: tuple[str, ...] = ()
+    """Metrics of sending, within `transfer`."""
+    load: tuple[str, ...] = ()
+    """Metrics of the receiver, within `transfer`; what is left of it is export and encoding."""
 
 
 class NoException(CriterionBase, frozen=True, kw_only=True, tag="no-exception"):
@@ -272,6 +297,7 @@ Criterion = (
     ImportPath
     | TreesAsPlanned
     | BridgeChecksPassed
+    | SuiteChecksPassed
     | LogFlag
     | ReachedStage
     | WeightsImported
@@ -283,6 +309,7 @@ Criterion = (
     | MetricBound
     | AssertionsPassed
     | LearningSignal
+    | TransferTimings
     | NoException
     | ExitZero
     | LogCaptured
@@ -292,13 +319,15 @@ Criterion = (
 class Limitation(Record, frozen=True, kw_only=True):
     """A sentence about what a Pass did not show, printed when the effective settings match.
 
-    With neither condition it is always printed. Env and override conditions must all hold in at least one phase.
+    With no condition it is always printed. Env and override conditions must all hold in at least one phase.
     """
 
     says: str
     when_env: dict[EnvName, str] = {}
     when_override: dict[str, str] = {}
     """Key without `+`/`++` to value."""
+    unless_override: dict[str, str] = {}
+    """Not printed for a phase that sets one of these."""
 
 
 class Fallback(Record, frozen=True, kw_only=True):
@@ -396,6 +425,18 @@ class Variant(Record, frozen=True, kw_only=True):
     """Rollout engine that it asks for, when it is not the level's."""
 
 
+class CheckGroup(Record, frozen=True, kw_only=True):
+    """Tests of Bridge that a change calls for, beside the focused ones of its level."""
+
+    id: Id
+    title: str
+    tests: tuple[str, ...]
+    """Glob patterns relative to the Bridge root; `**` is any folders. One that matches no file is passed over."""
+    needed: bool
+    """Without a passing run there is no Pass; else it is listed as run or not run."""
+    because: str
+
+
 class LegShape(Record, frozen=True, kw_only=True):
     """One leg that a level asks for: which variants it takes, and for which families."""
 
@@ -435,11 +476,27 @@ class Level(Record, frozen=True, kw_only=True):
     default_model: str
     bridge_tests: tuple[str, ...] = ()
     """Focused Bridge tests, relative to the Bridge root."""
+    suite_tests: tuple[str, ...] = ()
+    """The suite's own unit tests of the surface, relative to its root."""
+    suite_test_options: tuple[str, ...] = ()
+    """Of pytest, before `suite_tests`."""
     requirements: tuple[Requirement, ...] = ()
     phases: tuple[Phase, ...]
     criteria: tuple[Criterion, ...]
     variants: tuple[Variant, ...] = ()
     limitations: tuple[Limitation, ...] = ()
+
+
+class Guard(Record, frozen=True, kw_only=True):
+    """What a suite refuses by itself from a parallel size on: such a leg is refused before a machine is asked for."""
+
+    size: str
+    """Short name of `SuiteCatalogue.sizes`."""
+    at_least: int
+    equal: tuple[str, ...]
+    """Override keys that the phase must set, all to one value."""
+    because: str
+    source: str
 
 
 class SuiteCatalogue(Record, frozen=True, kw_only=True):
@@ -453,4 +510,7 @@ class SuiteCatalogue(Record, frozen=True, kw_only=True):
     """Env vars that no file of the suite reads: which program does, with its source."""
     handed_on: dict[str, str] = {}
     """Configuration keys whose whole mapping goes to another program: to which, with its source."""
+    never_set: dict[str, str] = {}
+    """Env vars and override keys that no level may set, and why."""
+    guards: tuple[Guard, ...] = ()
     levels: tuple[Level, ...]

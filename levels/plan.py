@@ -9,9 +9,19 @@ import msgspec
 from levels.catalogue import Catalogue, requirements_of, resolve_phases, variants_of
 from levels.documents import digest
 from levels.errors import UsageError
-from levels.model import Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
+from levels.model import CheckGroup, Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
 from levels.pins import SuitePin, Workaround
-from levels.shapes import NotStarted, problem_of, refuse_sizes, refuse_traits, shapes_for
+from levels.shapes import (
+    NotStarted,
+    gpus_of,
+    problem_of,
+    refuse_guarded,
+    refuse_hollow,
+    refuse_sizes,
+    refuse_traits,
+    shapes_for,
+    too_few_gpus,
+)
 
 Repository = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}$(?!\n)")]
 
@@ -67,6 +77,8 @@ class Selection(Record, frozen=True, kw_only=True):
     skipped: tuple[Choice, ...]
     family: str | None = None
     """Smoke family key of PATHS.md, null when no path names one."""
+    checks: tuple[CheckGroup, ...] = ()
+    """Bridge's own tests that the change calls for."""
     widened: tuple[str, ...] = ()
     """Why the selection was widened: truncated file list, unknown path, API error."""
 
@@ -124,10 +136,16 @@ class Leg(Record, frozen=True, kw_only=True):
     minutes: int
     """Sum of the phases' limits; the job gets more for checkout and collection."""
     bridge_tests: tuple[str, ...]
+    suite_tests: tuple[str, ...] = ()
+    """Of the suite's own unit tests, with pytest's options before them."""
     phases: tuple[Phase, ...]
     """Resolved: variant env and overrides applied, placeholders still in."""
     requirements: tuple[Requirement, ...] = ()
     """Data and models that must be there first; what a variant makes unnecessary is left out."""
+    check_groups: tuple[CheckGroup, ...] = ()
+    """Bridge tests that the change calls for, beside `bridge_tests`."""
+    bridge_base: Commit | None = None
+    """Merge base of the change: where a test fails, it is asked whether it failed before."""
     blocked: NotStarted | None = None
     """Set when it cannot start; it gets no job and a Blocked verdict."""
 
@@ -187,6 +205,8 @@ class _Bridge(NamedTuple):
     repository: str
     commit: str
     mcore: str | None
+    base: str | None
+    checks: tuple[CheckGroup, ...]
 
 
 def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may know
@@ -200,6 +220,7 @@ def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may 
     model: LegModel | None = None,
     traits: frozenset[Trait] | None = None,
     gpus: int | None = None,
+    bridge_base: str | None = None,
 ) -> tuple[Leg, ...]:
     """The legs of each chosen level, level 0 as `smoke`, the others as `deep`.
 
@@ -213,17 +234,19 @@ def build_legs(  # noqa: PLR0913 - one keyword for each thing that a caller may 
         model: replaces the level's default model.
         traits: of the model's family; null when nobody knows them, and then no variant is refused for want of one.
         gpus: replaces the level's number of GPUs.
+        bridge_base: the change's merge base, when known.
 
     Raises:
         UsageError: for a level or variant that does not exist, and for values that cannot work.
 
     """
     wanted = variants or {}
-    bridge = _Bridge(bridge_repository, bridge_commit, mcore_commit)
+    bridge = _Bridge(bridge_repository, bridge_commit, mcore_commit, bridge_base, selection.checks)
     legs: list[Leg] = []
     for choice in selection.chosen:
         level = catalogue.level(choice.suite, choice.level)
         names = wanted.get(choice.suite, ())
+        refuse_hollow(level, names)
         shapes = [names] if names else [shape.variants for shape in shapes_for(level, traits or frozenset())]
         for shape in shapes:
             chosen = variants_of(level, shape)
@@ -246,10 +269,13 @@ def _build_leg(
     ids = tuple(variant.id for variant in chosen)
     title = f"{level.suite.label} {level.number} {level.title}"
     phases = resolve_phases(level, chosen)
-    count = max((variant.gpus for variant in chosen if variant.gpus is not None), default=level.gpus)
+    count = gpus_of(level, chosen)
     if gpus is not None:
         count, phases = gpus, with_gpus(phases, gpus, title)
-    refuse_sizes(level.suite, title, phases, count, catalogue)
+    few = too_few_gpus(level, chosen, count)
+    if few is None:
+        refuse_sizes(level.suite, title, phases, count, catalogue)
+    refuse_guarded(level.suite, title, phases, catalogue)
     return Leg(
         id=leg_id(level.suite, level.number, level.id, ids),
         suite=level.suite,
@@ -268,9 +294,12 @@ def _build_leg(
         gpus=count,
         minutes=sum(phase.minutes for phase in phases),
         bridge_tests=level.bridge_tests,
+        suite_tests=(*level.suite_test_options, *level.suite_tests) if level.suite_tests else (),
         phases=phases,
         requirements=requirements_of(level, chosen),
-        blocked=problem_of(level, chosen, pin),
+        check_groups=bridge.checks,
+        bridge_base=bridge.base,
+        blocked=problem_of(level, chosen, pin) or few,
     )
 
 

@@ -2,7 +2,10 @@
 
 from typing import Final
 
+import msgspec
+
 from levels.answers import Answer
+from levels.criteria_code import check_groups
 from levels.model import (
     AssertionsPassed,
     BridgeChecksPassed,
@@ -16,6 +19,8 @@ from levels.model import (
     Outcome,
     Status,
     Suite,
+    SuiteChecksPassed,
+    TransferTimings,
 )
 from levels.subject import Subject
 from levels.verdict import DeliverableResult, FirstError, Met
@@ -46,14 +51,56 @@ NAMES: Final = {
 def deliverables(
     subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
 ) -> tuple[DeliverableResult, ...]:
-    """The five rows, always all of them, in order."""
-    return tuple(_row(kind, name, subject, answers, outcome, asked) for kind, name in NAMES[subject.suite].items())
+    """The five rows, always all of them, in order; behind them one for each further group of tests."""
+    rows = [_row(kind, name, subject, answers, outcome, asked) for kind, name in NAMES[subject.suite].items()]
+    return (*rows, *_groups(subject, rows[2]), *_suite_checks(subject, answers))
+
+
+def _suite_checks(subject: Subject, answers: Answers) -> tuple[DeliverableResult, ...]:
+    """One row for the suite's own unit tests, where the level names some."""
+    statuses = {Met.MET: Status.PASS, Met.UNMET: Status.FAIL}
+    run = subject.evidence.suite_checks if subject.evidence else None
+    command = " ".join(run.command) + ": " if run and run.command else ""
+    return tuple(
+        DeliverableResult(
+            id=Deliverable.BRIDGE_CHECKS,
+            name=f"{subject.suite.label} unit checks",
+            status=statuses.get(answer.met, Status.SKIPPED),
+            detail=command + answer.found,
+        )
+        for item, answer in answers
+        if isinstance(item, SuiteChecksPassed) and subject.evidence is not None and answer.met is not Met.NOT_APPLICABLE
+    )
+
+
+def _groups(subject: Subject, run: DeliverableResult) -> tuple[DeliverableResult, ...]:
+    """One row for each group of tests; for a new family also the smoke itself, its last minimum evidence."""
+    groups = check_groups(subject)
+    name = NAMES[subject.suite][Deliverable.BRIDGE_CHECKS]
+    statuses = {Met.MET: Status.PASS, Met.UNMET: Status.FAIL}
+    rows = tuple(
+        DeliverableResult(
+            id=Deliverable.BRIDGE_CHECKS,
+            name=f"{name}, {group.title}",
+            status=statuses.get(answer.met, Status.SKIPPED),
+            detail=answer.found,
+        )
+        for group, answer in groups
+    )
+    if not any(group.needed for group, _ in groups):
+        return rows
+    smoke = f"{name}, this {subject.suite.label} smoke after them"
+    return (*rows, msgspec.structs.replace(run, id=Deliverable.BRIDGE_CHECKS, name=smoke))
 
 
 def _row(
     kind: Deliverable, name: str, subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
 ) -> DeliverableResult:
-    own = [(item, answer) for item, answer in answers if item.deliverable is kind]
+    own: list[tuple[Criterion, Answer]] = [
+        (item, answer)
+        for item, answer in answers
+        if item.deliverable is kind and not isinstance(item, SuiteChecksPassed)
+    ]
     variants = subject.leg.variants if subject.leg else asked
     if kind is Deliverable.VARIANTS and not own:
         if not variants:
@@ -97,7 +144,9 @@ def _detail(
     if kind is Deliverable.BRIDGE_CHECKS:
         return _checks_detail(subject, own)
     logs = ", ".join(phase.log_name for phase in (*subject.phases, *(item.view for item in subject.fallbacks)))
-    extra = [answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged)]
+    extra = [
+        answer.found for item, answer in own if isinstance(item, AssertionsPassed | MetricsLogged | TransferTimings)
+    ]
     return "; ".join([logs, *extra]) + (
         f"; {wrong}" if wrong and wrong not in extra and status is not Status.PASS else ""
     )
@@ -125,7 +174,17 @@ def key_lines(subject: Subject, answers: Answers, first: FirstError | None) -> t
     if first is not None:
         shown.append(first.text + _where(first))
     for item, answer in answers:
-        if isinstance(item, LogFlag | LastStep | AssertionsPassed | MetricsLogged | ExitZero | BridgeChecksPassed):
+        if isinstance(
+            item,
+            LogFlag
+            | LastStep
+            | AssertionsPassed
+            | MetricsLogged
+            | ExitZero
+            | BridgeChecksPassed
+            | SuiteChecksPassed
+            | TransferTimings,
+        ):
             quoted = answer.lines[0].raw.strip() if answer.lines else f"{item.id}: {answer.found}"
             shown.append(quoted)
     trained = [phase for phase in subject.phases if not phase.helper]

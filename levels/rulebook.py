@@ -19,7 +19,7 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 from levels.catalogue import parse
 from levels.changes import Status, Unit
 from levels.errors import ConfigError
-from levels.model import Id, Record, Suite
+from levels.model import Id, Record, Suite, Trait
 
 RULES_FILE: Final = "rules.yaml"
 Pattern = Annotated[str, msgspec.Meta(min_length=1, max_length=300, pattern=r"^[^!#\s][^\s]*$")]
@@ -103,6 +103,14 @@ class Family(Record, frozen=True, kw_only=True):
     gpus: int
     """GPUs that hold it for a smoke; an estimate."""
     kind: Annotated[str, msgspec.Meta(pattern=r"^(dense|moe|vlm|audio)$")] = "dense"
+    also: tuple[Trait, ...] = ()
+    """What it has beside its kind."""
+
+    @property
+    def traits(self) -> frozenset[Trait]:
+        """Kind and all else; empty for plain dense text."""
+        own = set() if self.kind == "dense" else {Trait(self.kind)}
+        return frozenset({*own, *self.also})
 
 
 class Estimate(Record, frozen=True, kw_only=True):
@@ -159,6 +167,10 @@ class RuleSet:
         )
         self._family_paths = _PathSet([(family.paths, f"families.{family.key}") for family in rules.families])
         self._content = [CompiledContent(rule) for rule in rules.content]
+
+    def traits(self, family: str | None) -> frozenset[Trait]:
+        """Traits of the family with that key; none for no family."""
+        return self.families[family].traits if family is not None and family in self.families else frozenset()
 
     def path_rule(self, path: str) -> PathRule | None:
         """The first rule that knows `path`."""

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from levels.bridge_tests import groups_for
 from levels.catalogue import Catalogue
 from levels.changes import API_FILE_LIMIT, Change, Status, Unit
 from levels.model import Suite
@@ -45,7 +46,8 @@ def select(
     for doubt in doubts:
         tally.widen("incomplete-list", None, doubt)
     tally.imply_level_zero()
-    return _selection(tally, catalogue, rules)
+    found = _selection(tally, catalogue, rules)
+    return msgspec.structs.replace(found, checks=groups_for(listed, rules.traits(found.family)) if found.chosen else ())
 
 
 class _Tally:

@@ -40,6 +40,24 @@ def refuse_traits(level: Level, variants: tuple[Variant, ...], traits: frozenset
             )
 
 
+def refuse_hollow(level: Level, names: tuple[str, ...]) -> None:
+    """Refuse variants without any that the level is about, where every leg has one: a leg's, or one that asks for more.
+
+    Raises:
+        UsageError: naming those variants.
+
+    """
+    own = {name for shape in level.legs for name in shape.variants}
+    own |= {variant.id for variant in level.variants if variant.adds_criteria}
+    if names and not own & set(names) and all(shape.variants for shape in level.legs):
+        raise UsageError(
+            doing=f"planning {level.suite.label} {level.number} {level.title}",
+            found=f"only {', '.join(names)}",
+            expected=f"one of {', '.join(sorted(own))} as well: without it the level would test nothing of its own",
+            next_step="add one of them, or leave the variants out to get the level's own legs",
+        )
+
+
 def sizes_of(phase: Phase, names: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
     """Parallel sizes that `phase` sets, by short name (`tp`, `pp`, ...); what it leaves to the wrapper is not in it."""
     values = {**phase.env, **override_values(phase)}
@@ -72,6 +90,52 @@ def refuse_sizes(suite: Suite, title: str, phases: tuple[Phase, ...], gpus: int,
                     expected=f"a product that divides {gpus}",
                     next_step="ask for more GPUs with `--gpus`, or for a variant with smaller sizes",
                 )
+
+
+def refuse_guarded(suite: Suite, title: str, phases: tuple[Phase, ...], catalogue: Catalogue) -> None:
+    """Refuse what the suite itself would refuse after the machine was asked for.
+
+    Raises:
+        UsageError: naming the guard and the settings that differ.
+
+    """
+    for phase in phases:
+        sizes, values = sizes_of(phase, catalogue.sizes[suite]), override_values(phase)
+        for guard in catalogue.guards[suite]:
+            if sizes.get(guard.size, 0) < guard.at_least:
+                continue
+            given = [values.get(name) for name in guard.equal]
+            if None in given or len(set(given)) > 1:
+                raise UsageError(
+                    doing=f"planning {title}, phase {phase.id}",
+                    found=", ".join(f"{name}={value}" for name, value in zip(guard.equal, given, strict=True)),
+                    expected=f"one value for all of them: {guard.because}",
+                    next_step="set them equal, or choose a smaller size; the guard itself is never switched off",
+                )
+
+
+def gpus_of(level: Level, variants: tuple[Variant, ...]) -> int:
+    """How many GPUs the leg has when nobody says another number."""
+    return max((variant.gpus for variant in variants if variant.gpus is not None), default=level.gpus)
+
+
+def min_gpus_of(level: Level, variants: tuple[Variant, ...]) -> int:
+    """Fewest GPUs on which the leg still tests what it says."""
+    return max((level.min_gpus, *(variant.min_gpus for variant in variants if variant.min_gpus is not None)))
+
+
+def too_few_gpus(level: Level, variants: tuple[Variant, ...], gpus: int) -> NotStarted | None:
+    """Why the leg cannot run on `gpus` GPUs: it is never made smaller. Null when it can."""
+    fewest = min_gpus_of(level, variants)
+    if gpus >= fewest:
+        return None
+    named = " with " + ", ".join(variant.id for variant in variants) if variants else ""
+    return NotStarted(
+        boundary=Boundary.ENVIRONMENT,
+        found=f"{gpus} GPU{'s' if gpus > 1 else ''} for {level.suite.label} {level.number}{named}",
+        expected=f"at least {fewest}: on fewer it would not test what it says",
+        next_step="run it on a machine with more GPUs; level 0 and its variant one-gpu need only one",
+    )
 
 
 def problem_of(level: Level, variants: tuple[Variant, ...], pin: SuitePin) -> NotStarted | None:

@@ -15,7 +15,17 @@ from bot.drift.shadow import Recording, make, record
 from levels.assertions import Expression
 from levels.catalogue import Catalogue, criteria_of, fill, resolve_phases, variants_of
 from levels.errors import UsageError
-from levels.model import PLACEHOLDERS, Criterion, LearningSignal, Level, MetricBound, MetricsLogged, Phase, Suite
+from levels.model import (
+    PLACEHOLDERS,
+    Criterion,
+    LearningSignal,
+    Level,
+    MetricBound,
+    MetricsLogged,
+    Phase,
+    Suite,
+    TransferTimings,
+)
 
 _FILE_ENDINGS: Final = (".sh", ".py", ".yaml", ".yml")
 _VALUES: Final = {name: f"/filled/{name}" for name in PLACEHOLDERS}
@@ -173,6 +183,10 @@ class _Suite:
             there = self.trees.bridge is not None and (self.trees.bridge / test).exists()
             self.found.add("test", test, where, "there" if there else "no such file in Bridge", holds=there)
 
+        for test in level.suite_tests:
+            there = (self.root / test).is_file()
+            self.found.add("test", test, where, "there" if there else "no such file in the tree", holds=there)
+
     def _workarounds(self) -> None:
         for item in self.catalogue.pins.workarounds_for(self.catalogue.pins.suite(self.suite)):
             for change in item.replacements:
@@ -209,6 +223,8 @@ def metrics_of(phases: Iterable[Phase], criteria: Iterable[Criterion]) -> Iterat
                 yield metric
             case LearningSignal(moving=moving, nonzero=nonzero):
                 yield from (*moving, *nonzero)
+            case TransferTimings():
+                yield from (item.total, item.transfer, *item.broadcast, *item.load)
             case _:
                 pass
 

@@ -75,10 +75,12 @@ class Sources:
         return self._line(re.compile(rf"^\s+{re.escape(name)}\s*:\s*\S"))
 
     def metric(self, name: str) -> str | None:
-        """The line that names the metric: whole, or its last word behind a prefix that a logger adds."""
+        """The line that names the metric: whole, by its last word behind a logger's prefix, or as `parent/{word}`."""
         whole = self._line(re.compile(rf"""["']{re.escape(name)}["']"""))
         last = re.escape(name.rsplit("/", 1)[-1])
-        return whole or self._line(re.compile(rf"""["'](?:[\w{{}}/.]*/)?{last}["']"""))
+        parent = re.escape(name.split("/")[-2]) if "/" in name else last
+        by_word = whole or self._line(re.compile(rf"""["'](?:[\w{{}}/.]*/)?{last}["']"""))
+        return by_word or self._line(re.compile(rf"""["'](?:[\w{{}}/.]*/)?{parent}/\{{"""))
 
     def _line(self, pattern: re.Pattern[str]) -> str | None:
         for name, lines in self.python.items():

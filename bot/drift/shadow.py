@@ -15,22 +15,20 @@ from typing import Final
 import msgspec
 
 SECONDS: Final = 60
-PROGRAMS: Final = tuple(
-    [
-        "uv",
-        "python",
-        "python3",
-        "coverage",
-        "ray",
-        "nsys",
-        "nvidia-smi",
-        "pip",
-        "git",
-        "hf",
-        "apt-get",
-        "torchrun",
-        "curl",
-    ]
+PROGRAMS: Final = (
+    "uv",
+    "python",
+    "python3",
+    "coverage",
+    "ray",
+    "nsys",
+    "nvidia-smi",
+    "pip",
+    "git",
+    "hf",
+    "apt-get",
+    "torchrun",
+    "curl",
 )
 _STAND_IN: Final = """#!{python}
 import json, os, sys
@@ -40,6 +38,19 @@ if "-" in sys.argv[1:]:
     # The wrapper asks its interpreter which device there is.
     sys.stdin.read()
     print("cuda")
+"""
+
+MAX_ANSWERS: Final = 16
+"""`grep -q` of a wrapper in its own log, which stand-ins leave empty, that are answered so that it goes on."""
+_GREP: Final = """#!{python}
+import os, sys
+if not any(part.startswith("-") and "q" in part for part in sys.argv[1:]):
+    os.execv("/usr/bin/grep", ["grep", *sys.argv[1:]])
+asked = {asked!r}
+with open(asked, "a", encoding="utf-8") as out:
+    out.write("x")
+yes = [int(part) for part in open({answers!r}, encoding="utf-8").read().split()]
+sys.exit(0 if os.path.getsize(asked) in yes else 1)
 """
 
 
@@ -80,10 +91,31 @@ def make(tree: Path, folder: Path) -> Path:
 
 
 def record(argv: tuple[str, ...], env: Mapping[str, str], *, shadow: Path, folder: Path) -> Recording:
-    """The calls that `argv` makes in `shadow`, with stand-ins for every program that could do something."""
+    """The calls that `argv` makes in `shadow`, with stand-ins for every program that could do something.
+
+    What a wrapper looks for in its log is not there: the answer at which it gives up is turned round until it goes on.
+    """
+    yes: list[int] = []
+    while True:
+        recording, asked = _once(argv, env, tuple(yes), shadow=shadow, folder=folder)
+        if recording.exit_code == 0 or not asked or asked in yes or len(yes) == MAX_ANSWERS:
+            return recording
+        yes.append(asked)
+
+
+def _once(
+    argv: tuple[str, ...], env: Mapping[str, str], yes: tuple[int, ...], *, shadow: Path, folder: Path
+) -> tuple[Recording, int]:
+    """One call, and how often it asked `grep -q`; `yes` are the questions that are answered with yes."""
     programs, calls = folder / "programs", folder / "calls.jsonl"
+    asked, answers = folder / "asked", folder / "answers"
     programs.mkdir(exist_ok=True)
     calls.write_text("")
+    asked.write_text("")
+    answers.write_text(" ".join(map(str, yes)))
+    grep = programs / "grep"
+    grep.write_text(_GREP.format(python=sys.executable, asked=str(asked), answers=str(answers)))
+    grep.chmod(0o755)
     for name in PROGRAMS:
         path = programs / name
         path.write_text(_STAND_IN.format(python=sys.executable, record=str(calls)))
@@ -101,11 +133,12 @@ def record(argv: tuple[str, ...], env: Mapping[str, str], *, shadow: Path, folde
         check=False,
     )
     found = [json.loads(line) for line in calls.read_text(encoding="utf-8").splitlines()]
-    return Recording(
+    recording = Recording(
         calls=tuple(Call(argv=tuple(item["argv"]), cwd=Path(item["cwd"])) for item in found),
         exit_code=done.returncode,
         output="\n".join(done.stdout.decode("utf-8", "replace").splitlines()[-12:]),
     )
+    return recording, asked.stat().st_size
 
 
 def _without_uv(argv: tuple[str, ...]) -> tuple[str, ...]:

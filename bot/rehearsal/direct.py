@@ -7,14 +7,32 @@ from pathlib import Path
 from bot.rehearsal.workspace import BRIDGE, Workspace
 from levels import documents
 from levels.catalogue import Catalogue, load
-from levels.model import Suite
+from levels.model import Suite, Trait
 from levels.plan import Choice, Decision, Plan, Selection, build_legs
 
 
-def plan_of(workspace: Workspace, suites: tuple[Suite, ...] = tuple(Suite)) -> Plan:
-    """A Plan of each suite's level 0 on the workspace's pull request."""
+def plan_of(
+    workspace: Workspace,
+    suites: tuple[Suite, ...] = tuple(Suite),
+    *,
+    level: int = 0,
+    variants: tuple[str, ...] = (),
+    traits: frozenset[Trait] | None = None,
+    gpus: int | None = None,
+) -> Plan:
+    """A Plan of one level of each suite on the workspace's pull request.
+
+    Args:
+        workspace: the miniatures.
+        suites: which suites.
+        level: the level's number.
+        variants: instead of the level's own legs.
+        traits: of the pull request's family; null when nobody knows.
+        gpus: instead of the level's number.
+
+    """
     catalogue = load(workspace.product / "levels")
-    selection = Selection(chosen=tuple(_choice(catalogue, suite) for suite in suites), skipped=())
+    selection = Selection(chosen=tuple(_choice(catalogue, suite, level) for suite in suites), skipped=())
     return Plan(
         decision=Decision.RUN,
         because="a rehearsal without a workflow",
@@ -30,13 +48,16 @@ def plan_of(workspace: Workspace, suites: tuple[Suite, ...] = tuple(Suite)) -> P
             bridge_repository=BRIDGE,
             bridge_commit=workspace.repos.head,
             mcore_commit=workspace.repos.mcore_commit,
+            variants=dict.fromkeys(suites, variants),
+            traits=traits,
+            gpus=gpus,
         ),
     )
 
 
-def _choice(catalogue: Catalogue, suite: Suite) -> Choice:
-    level = catalogue.level(suite, 0)
-    return Choice(suite=suite, level=0, title=level.title, reasons=(), gpus=level.gpus, minutes=level.minutes)
+def _choice(catalogue: Catalogue, suite: Suite, number: int) -> Choice:
+    level = catalogue.level(suite, number)
+    return Choice(suite=suite, level=number, title=level.title, reasons=(), gpus=level.gpus, minutes=level.minutes)
 
 
 def run_legs(workspace: Workspace, plan: Plan, out: Path) -> dict[str, int]:

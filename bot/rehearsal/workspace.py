@@ -13,7 +13,7 @@ from bot.rehearsal import interpreters, models, repos
 from bot.rehearsal.scenarios import Scenario
 from levels.catalogue import load
 from levels.errors import UsageError
-from levels.model import Record, Suite
+from levels.model import Record, Suite, Trait
 from levels.pins import Pins
 
 OURS: Final = Path(__file__).parents[2]
@@ -24,6 +24,7 @@ TEMPORARY: Final = "t"
 """Parent of the legs' TMPDIRs. Short: below it Ray makes socket paths of about 80 bytes, and 107 are allowed."""
 PARENT: Final = "/tmp"  # noqa: S108 - only the parent of folders that mkdtemp makes
 BRIDGE: Final = "https://github.com/NVIDIA-NeMo/Megatron-Bridge.git"
+EXPERTS: Final = 4
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "rehearsal", "*.pyc")
 """No job needs the rehearsal itself, and no job shall be able to read which scenario it is in."""
 
@@ -55,7 +56,7 @@ def make(root: Path, scenario: Scenario, full_name: str = "NVIDIA-NeMo/Megatron-
     made = repos.build(root / "repositories", scenario.edits, caller)
     python = interpreters.image(root / "image", scenario.edits)
     store = root / "models"
-    models.make(store, "Qwen/Qwen2.5-0.5B")
+    _models(store)
     reward = models.make(store, "reward/tiny")
     product = _product(root / "product", made)
     folders = {name: root / name for name in ("artifacts", "actions", "home", "scratch", TEMPORARY)}
@@ -74,6 +75,15 @@ def make(root: Path, scenario: Scenario, full_name: str = "NVIDIA-NeMo/Megatron-
         actions=folders["actions"],
         home=folders["home"],
     )
+
+
+def _models(store: Path) -> None:
+    """A checkpoint under the name of every model that a level or a variant takes when nobody names another."""
+    known = load()
+    variants = [variant for level in known.levels for variant in level.variants if variant.default_model is not None]
+    experts = {variant.default_model for variant in variants if Trait.MOE in variant.needs_traits}
+    for name in sorted({level.default_model for level in known.levels} | {str(v.default_model) for v in variants}):
+        models.make(store, name, experts=EXPERTS if name in experts else None)
 
 
 def _ours(path: Path) -> Path:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from action.checkout import checkout
-from action.checks import checks, counts_of
+from action.checks import checks
 from action.collect import collect, file_ref, take_metrics
 from action.context import InPlace, Job, trees_of
 from action.phases import remove_inside, run_phases
 from action.prepare import prepare
 from action.provenance import gpus_of, parse_gpus, shown_env
+from action.pytest_run import counts_of
 from action.store import Recorder, open_recorder
 from levels.errors import EnvironmentBlocked
 from levels.model import Boundary, Phase, Requirement

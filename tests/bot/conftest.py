@@ -27,7 +27,7 @@ from tests.tools.openapi_check import Checker
 NOON = datetime(2026, 8, 3, 12, tzinfo=UTC)
 TOKEN = "job-token"
 REPOSITORY = "NVIDIA-NeMo/Megatron-Bridge"
-BRIDGE = "src/megatron/bridge/models/qwen/qwen3_bridge.py"
+BRIDGE = "src/megatron/bridge/models/gpt_provider.py"
 RUN_ID = 4711
 PROVIDER = 'class Qwen3Bridge:\n    """Maps names."""\n\n    def mapping(self):\n        return {"a": "b"}\n'
 

@@ -117,6 +117,7 @@ def evidence(of: Leg) -> Evidence:
             for module, root in (("megatron.bridge", ROOT), ("megatron.core", MCORE))
         ),
         bridge_checks=ChecksRun(command=("pytest", "-q"), exit_code=0, passed=12),
+        suite_checks=ChecksRun(command=("pytest", "-q"), exit_code=0, passed=9) if of.suite_tests else None,
         phases=tuple(
             PhaseRun(
                 id=phase.id,

@@ -27,10 +27,22 @@ class AutoBridge:
         """The provider with the checkpoint's own sizes."""
         return self.bridge.provider_bridge(self.hf_config)
 
-    def load_hf_weights(self, model):
+    def load_hf_weights(self, model, hf_path=None):
         """Copy the checkpoint's weights into `model`."""
-        hf_state = json.loads((Path(self.path) / "weights.json").read_text())
-        self.bridge.load_weights_hf_to_megatron(self.path, hf_state, model)
+        path = str(hf_path or self.path)
+        hf_state = json.loads((Path(path) / "weights.json").read_text())
+        self.bridge.load_weights_hf_to_megatron(path, hf_state, model)
+
+    def save_hf_weights(self, model, path):
+        """The whole model in Hugging Face format below `path`."""
+        Path(path).mkdir(parents=True, exist_ok=True)
+        (Path(path) / "weights.json").write_text(json.dumps(self.export_hf_weights(model)))
+
+    def save_hf_adapter(self, model, path):
+        """The adapters alone below `path`."""
+        Path(path).mkdir(parents=True, exist_ok=True)
+        (Path(path) / "adapter_model.json").write_text(json.dumps(model.adapters))
+        print(f"Streaming adapter weights {'━' * 21} 100% 0:00:00 ({len(model.adapters)}/{len(model.adapters)})")
 
     def export_hf_weights(self, model):
         """The weights under their Hugging Face names."""

@@ -13,6 +13,7 @@ class Qwen2Bridge(MegatronModelBridge):
             hidden_size=hf_config["hidden_size"],
             vocab_size=hf_config["vocab_size"],
             share_embeddings_and_output_weights=hf_config["tie_word_embeddings"],
+            num_moe_experts=hf_config.get("num_experts"),
         )
 
     def mapping_registry(self):
