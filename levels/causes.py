@@ -39,9 +39,28 @@ ENVIRONMENT_CLASS: Final = frozenset(
     }
 )
 _AFTER_THE_END: Final = frozenset({Boundary.METRICS, Boundary.CHECKPOINT_SAVE})
+UNKNOWN: Final = "unknown failure"
 MAX_CHAIN: Final = 120
 """Lines within which a chained exception belongs to the one before it."""
 _REMOTE: Final = re.compile(r"(?:.*\.)?(?:RayTaskError|ActorDiedError|RayActorError)")
+_HEADER_OF_REMOTE: Final = "ray.exceptions.RayTaskError"
+"""Ray prints it above the remote traceback: it says only which method failed."""
+_PROGRAM_ERRORS: Final = frozenset(
+    {
+        "AssertionError",
+        "AttributeError",
+        "IndexError",
+        "KeyError",
+        "NameError",
+        "NotImplementedError",
+        "PicklingError",
+        "TypeError",
+        "UnboundLocalError",
+    }
+)
+"""What a program raises about itself: neither the machine nor the job's files are at fault."""
+_PROGRAMS: Final = frozenset({Boundary.REWARD, Boundary.ROLLOUT_ENGINE_START})
+"""Boundaries whose code is downstream's, though breaks there are mostly the environment's."""
 _SYNTAX: Final = frozenset({"SyntaxError", "IndentationError", "TabError"})
 _NO_MODULE: Final = re.compile(r"No module named '([\w.]+)'")
 _NO_NAME: Final = re.compile(
@@ -136,7 +155,8 @@ def _weigh(found: Found, launch: Launch, knowledge: Knowledge) -> _Candidate | N
     if error.signature and signature and not _applies(signature, found):
         signature = None
         weight = Weight.CONSEQUENCE
-    strength = 1 if weight is Weight.CONSEQUENCE else 2 if error.bare and not signature else 3
+    header = error.exception.startswith(_HEADER_OF_REMOTE)
+    strength = (not header) if weight is Weight.CONSEQUENCE else 2 if error.bare and not signature else 3
     return _Candidate(found=found, signature=signature, weight=weight, strength=strength)
 
 
@@ -190,6 +210,8 @@ def _explain(
         outcome = None
         boundary = _boundary(found, signature, frames, launch, knowledge)
         attribution = _attribution(error, signature, boundary, knowledge)
+        if candidate.weight is Weight.CONSEQUENCE and not (signature and signature.attribution):
+            attribution = Attribution.ENVIRONMENT if boundary in ENVIRONMENT_CLASS else Attribution.UNDETERMINED
     if done_line is not None and error.number > done_line and boundary not in _AFTER_THE_END:
         boundary = Boundary.SHUTDOWN
         attribution = _attribution(error, None, boundary, knowledge)
@@ -214,7 +236,9 @@ def _unknown(error: LogError, frame: Frame | None) -> str:
 
 
 def _category(error: LogError, boundary: Boundary) -> str:
-    return f"{boundary.value}: {error.exception.rpartition('.')[2]}" if error.exception else boundary.value
+    """Category of an error that no signature knows: a kind of its own, with where it struck and its class."""
+    name = f": {error.exception.rpartition('.')[2]}" if error.exception else ""
+    return f"{UNKNOWN} at {boundary.value}{name}"
 
 
 def _with_chain(error: LogError, launch: Launch) -> LogError:
@@ -247,7 +271,8 @@ def _all_frames(error: LogError, launch: Launch) -> tuple[LogFrame, ...]:
     """Its own frames and wrappers, and those of other processes that said the same."""
     frames = error.outer + error.frames
     for other in launch.errors:
-        if other.error is not error and error.exception and other.error.message[0] == error.message[0]:
+        same = other.error.message[0].rstrip() == error.message[0].rstrip()
+        if other.error is not error and error.exception and same:
             frames += other.error.outer + other.error.frames
     return frames
 
@@ -265,7 +290,8 @@ def _boundary(
     driver = tuple(
         frame for other in launch.errors if not other.role for frame in other.error.outer + other.error.frames
     )
-    if not found.error.frames and not found.role and (shown := knowledge.frame_boundary(driver)):
+    waited = not found.role or found.stage in _STEP_STAGES
+    if not found.error.frames and waited and (shown := knowledge.frame_boundary(driver)):
         return _engine_or_rollout(shown, found)
     return found.stage or Boundary.ENVIRONMENT
 
@@ -288,13 +314,15 @@ def _attribution(error: LogError, signature: Signature | None, boundary: Boundar
     innermost = owners[0] if owners else ""
     if boundary in ENVIRONMENT_CLASS:
         of_the_suite = boundary is Boundary.CONFIG and innermost == "suite"
-        return Attribution.DOWNSTREAM if of_the_suite else Attribution.ENVIRONMENT
+        programs = boundary in _PROGRAMS and error.exception.rpartition(".")[2] in _PROGRAM_ERRORS
+        return Attribution.DOWNSTREAM if of_the_suite or programs else Attribution.ENVIRONMENT
     engine = boundary is Boundary.ROLLOUT and error.exception.startswith(("vllm.", "torch.", "sglang."))
     bridge = innermost == "bridge" or (innermost == "mcore" and boundary is Boundary.PROVIDER_BUILD)
     suite = innermost == "suite" or (boundary in (Boundary.REFIT, Boundary.SHUTDOWN) and innermost != "mcore")
     if bridge:
         return Attribution.BRIDGE_SIDE
-    if suite and not engine:
+    foreign = boundary is Boundary.TRAIN_STEP and bool(owners) and knowledge.owner(error.frames[-1].file) == "elsewhere"
+    if suite and not engine and not foreign:
         return Attribution.DOWNSTREAM
     return Attribution.BRIDGE_SIDE if boundary in (Boundary.HF_IMPORT, Boundary.PEFT_WRAP) else Attribution.UNDETERMINED
 

@@ -14,6 +14,7 @@ from levels.model import (
     Boundary,
     BridgeChecksPassed,
     Criterion,
+    Deliverable,
     ExitZero,
     ImportPath,
     LastStep,
@@ -119,15 +120,22 @@ def decide(subject: Subject, answers: Answers, knowledge: Knowledge) -> Decision
 
 
 def _wrong_path(subject: Subject, unmet: list[tuple[Criterion, Answer]], knowledge: Knowledge) -> Decision | None:
-    """Another tree, or a backend that never touches Bridge: whatever else the run shows is evidence for nothing."""
+    """Another tree, or a backend that never touches Bridge: whatever else the run shows is evidence for nothing.
+
+    A variant's flag is no such thing: a run of other sizes that broke did break, and its first cause counts.
+    """
     for item, answer in unmet:
-        if isinstance(item, ImportPath | TreesAsPlanned | LogFlag) and item.unmet is Outcome.BLOCKED:
+        backend = isinstance(item, LogFlag) and item.deliverable is Deliverable.RUN
+        if (backend or isinstance(item, ImportPath | TreesAsPlanned)) and item.unmet is Outcome.BLOCKED:
             return _own_code(subject, item, answer, knowledge) or _not_met(item, answer)
     return None
 
 
 def _broken(phase: PhaseView, subject: Subject, knowledge: Knowledge) -> Decision | None:
     """What stopped this phase; None when it ended well, or only criteria tell that it did not."""
+    empty = phase.log is not None and phase.log.tail.size_bytes == 0 and not phase.helper
+    if empty and subject.proof == "log-only":
+        return _silent(phase, knowledge)
     if phase.log is None or not phase.ended_badly:
         return None
     if phase.helper:

@@ -33,12 +33,17 @@ _LOOKS_LIKE_ONE: Final = re2.compile(
     r"(?:Error|Exception|Exit|Interrupt|Timeout|Group|Invalid|Died|Unavailable|Exceeded|NotFound|Refused|Failure)"
     r"(?:\([\w.\[\], ]*\))?$"
 )
+_CLASS_NAME: Final = re2.compile(r"\.[A-Z]\w*[a-z]\w*$")
+"""A class in a module: behind frames it is an exception, whatever it is called."""
 _HEADER: Final = re2.compile(
     r"^(?:\s*[+]? ?(?:Exception Group )?Traceback \(most recent call last\)|Exception raised in creation task"
     r"|Unhandled error \(suppress|Error executing job with overrides|Exception in thread|Process \S+:$)"
 )
 _IGNORED: Final = re2.compile(r"^Exception ignored (?:in|on)")
 _CHAIN: Final = re2.compile(r"^(?:The above exception was the direct cause|During handling of the above exception)")
+_CALL: Final = re2.compile(r"\b(?:self\.\w+_wg|self\.policy|policy|policy_generation)\.([a-z]\w*)\(")
+_PANEL: Final = re2.compile(r"^╭─.* Sample \d+ \| Reward: ")
+_PANEL_END: Final = "╰"
 _REMOTE: Final = re2.compile(r"ray::(?:[\w.:-]*?:)?([\w.]+)\(\)")
 _STOP: Final = re2.compile(
     r"^(?:Set the environment variable HYDRA|(?:INFO|WARNING|ERROR|DEBUG|CRITICAL)[: ]|\[?\d{4}-\d\d-\d\d"
@@ -101,7 +106,8 @@ class _Open(msgspec.Struct):
     ignored: bool = False
     chained: bool = False
     unknown: int = 0
-    code: str = ""
+    calls: list[LogFrame] = []
+    """Remote methods that the shown code calls: they tell what a driver waited for."""
     exception: str = ""
     first: Line | None = None
     last: Line | None = None
@@ -117,15 +123,15 @@ class ErrorReader(msgspec.Struct):
     samples: dict[tuple[str, str, str], int] = {}
 
     def in_sample(self, line: Line) -> bool:
-        """Whether `line` is text that a model wrote, in verl's `[prompt]` … `[score]` block."""
-        if line.text.startswith("[prompt]"):
+        """Whether `line` is text that a model wrote: verl's `[prompt]` … `[score]` block, NeMo-RL's sample panel."""
+        if line.text.startswith("[prompt]") or (line.text.startswith("╭") and _PANEL.match(line.text)):
             if len(self.samples) < MAX_WRITERS:
                 self.samples[line.source] = MAX_SAMPLE_LINES
             return True
         left = self.samples.get(line.source)
         if left is None:
             return False
-        if left <= 1 or line.text.startswith("[score]"):
+        if left <= 1 or line.text.startswith(("[score]", _PANEL_END)):
             del self.samples[line.source]
         else:
             self.samples[line.source] = left - 1
@@ -193,11 +199,13 @@ class ErrorReader(msgspec.Struct):
     @staticmethod
     def _expect_exception(state: _Open, line: Line, body: str, done: list[LogError], *, known: bool) -> bool:
         if state.frames and _SPACED_CODE.match(body):
-            state.code = body
+            if (call := _CALL.search(body)) and len(state.calls) < MAX_FRAMES:
+                state.calls.append(LogFrame(file="ray", line=0, function=call[1]))
             return True
         match = _EXCEPTION.match(body)
         if match and (
-            _LOOKS_LIKE_ONE.search(match["cls"]) or (state.frames and "." not in body.split(":", maxsplit=1)[0])
+            _LOOKS_LIKE_ONE.search(match["cls"])
+            or (state.frames and ("." not in body.split(":", maxsplit=1)[0] or _CLASS_NAME.search(match["cls"])))
         ):
             if not state.header and line.repeated:
                 return False
@@ -254,7 +262,7 @@ def _body(text: str) -> str:
 
 
 def _reset(state: _Open) -> None:
-    state.frames, state.outer, state.exception, state.first = [], [], "", None
+    state.frames, state.outer, state.calls, state.exception, state.first = [], [], [], "", None
     state.header = state.ignored = state.chained = False
     state.unknown = 0
 
@@ -270,14 +278,15 @@ def _close(state: _Open, done: list[LogError]) -> None:
             message=tuple(part[:MAX_TEXT] for part in state.message),
             exception=state.exception,
             frames=tuple(state.frames),
-            outer=tuple(state.outer),
+            outer=tuple(state.outer + state.calls),
             source=state.first.source,
             chained=state.chained,
             ignored=state.ignored,
             bare=not state.header,
         )
     )
-    state.outer = (state.outer + state.frames)[-MAX_FRAMES:]
+    state.outer = (state.outer + state.calls + state.frames)[-MAX_FRAMES:]
+    state.calls = []
     if remote := _REMOTE.search(state.message[0]):
         state.outer.append(LogFrame(file="ray", line=0, function=remote[1]))
     state.frames, state.exception, state.first, state.message, state.raws = [], "", None, [], []

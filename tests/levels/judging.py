@@ -34,12 +34,12 @@ def knowledge(suite: Suite) -> Knowledge:
     return signatures.load(suite)
 
 
-def case(name: str) -> dict[str, Any]:
-    return dict(json.loads((CASES / name / "case.json").read_text()))
+def case(name: str, folder: Path = CASES) -> dict[str, Any]:
+    return dict(json.loads((folder / name / "case.json").read_text()))
 
 
-def text(name: str) -> str:
-    return (CASES / name / "run.log").read_bytes().decode("utf-8", "replace")
+def text(name: str, folder: Path = CASES) -> str:
+    return (folder / name / "run.log").read_bytes().decode("utf-8", "replace")
 
 
 def facts(data: bytes | str, suite: Suite) -> LogFacts:
@@ -47,11 +47,16 @@ def facts(data: bytes | str, suite: Suite) -> LogFacts:
     return read_log(io.BytesIO(raw), knowledge(suite))
 
 
-def judged(name: str, log: str | bytes | None = None, **changes: Any) -> LogVerdict:  # noqa: ANN401 - fields of a case
+def judged(
+    name: str,
+    log: str | bytes | None = None,
+    folder: Path = CASES,
+    **changes: Any,  # noqa: ANN401 - fields of a case
+) -> LogVerdict:
     """`judge --log` on a labelled case, with its log or its circumstances changed."""
-    about = {**case(name), **changes}
+    about = {**case(name, folder), **changes}
     suite = Suite(about["suite"])
-    file = CASES / name / "metrics.json"
+    file = folder / name / "metrics.json"
     metrics: MetricsFile | None = about.get("metrics")
     if metrics is None and file.exists() and "metrics" not in changes:
         metrics = read_metrics(file.read_bytes())
@@ -59,7 +64,7 @@ def judged(name: str, log: str | bytes | None = None, **changes: Any) -> LogVerd
     return flat(
         judge_log(
             ask,
-            facts(text(name) if log is None else log, suite),
+            facts(text(name, folder) if log is None else log, suite),
             knowledge(suite),
             log_name="run.log",
             exit_code=about["exit_code"],
