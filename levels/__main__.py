@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from levels import catalogue, deliverables, rules, signatures
+from levels import catalogue, deliverables, reruns, rules, signatures, skips
 from levels.bundles import opener, read_bundle
 from levels.documents import decode, encode
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
@@ -202,9 +202,11 @@ def _validate() -> ExitCode:
     known = catalogue.load()
     deliverables.load()
     rules.load()
+    reruns.load()
+    skips.load()
     for suite in Suite:
         signatures.load(suite)
-    print(f"{len(known.levels)} levels, pins, rules, signatures, stages and deliverables are right")
+    print(f"{len(known.levels)} levels, pins, rules, signatures, stages, deliverables, skips and reruns are right")
     return ExitCode.PASS
 
 
