@@ -116,7 +116,7 @@ def _follow_ups(decision: Decision, results: tuple[CriterionResult, ...], subjec
         level=subject.level,
         variants=subject.leg.variants if subject.leg else (),
         boundary=decision.boundary,
-        names=(decision.category, *(item.id for item in unmet)),
+        category=decision.category,
     )
     return tuple(dict.fromkeys((*remedies[:5], *follow_ups(broke))))[:MAX_FOLLOW_UPS]
 

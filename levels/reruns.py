@@ -44,8 +44,8 @@ class Broke(Record, frozen=True, kw_only=True):
     level: int
     variants: tuple[Id, ...] = ()
     boundary: Boundary | None
-    names: tuple[str, ...]
-    """Category of the decision, and ids of unmet criteria."""
+    category: str
+    """Of the signature, or the id of the criterion that decided."""
 
 
 def load(root: Path | None = None) -> Reruns:
@@ -78,8 +78,8 @@ def _applies(rerun: Rerun, broke: Broke) -> bool:
     if broke.suite not in rerun.suites or broke.level not in rerun.levels:
         return False
     same = rerun.level == broke.level and set(rerun.variants) <= set(broke.variants)
-    named = {*rerun.categories, *rerun.criteria} & set(broke.names)
-    return not same and (bool(named) or broke.boundary in rerun.boundaries)
+    named = broke.category in (*rerun.categories, *rerun.criteria)
+    return not same and (named or broke.boundary in rerun.boundaries)
 
 
 def commands(rerun: Rerun, broke: Broke) -> tuple[str, ...]:

@@ -53,30 +53,30 @@ def parses(command: str) -> bool:
 
 @pytest.mark.parametrize(("rerun", "suite", "level"), ALL)
 def test_every_rerun_parses(rerun: Rerun, suite: Suite, level: int) -> None:
-    broke = Broke(suite=suite, level=level, boundary=None, names=())
+    broke = Broke(suite=suite, level=level, boundary=None, category="")
     assert all(parses(command) for command in commands(rerun, broke))
 
 
 @pytest.mark.parametrize(
-    ("suite", "level", "variants", "boundary", "names", "expected"),
+    ("suite", "level", "variants", "boundary", "category", "expected"),
     [
-        pytest.param("verl", 1, (), "checkpoint-load", (), ["--level 0", "suite=verl level=0"], id="SAVE_FREQ=-1"),
-        pytest.param("nemo-rl", 1, (), "checkpoint-save", (), ["--level 0", "--variant sft-resume"], id="checkpoints"),
-        pytest.param("nemo-rl", 3, (), "rollout-engine-start", ("cuda-graph",), ["no-cuda-graphs"], id="cuda-graphs"),
-        pytest.param("verl", 0, (), "rollout-engine-start", (), ["--variant eager"], id="eager"),
-        pytest.param("verl", 0, (), "reward", (), ["--variant rule-reward"], id="rule-reward"),
-        pytest.param("verl", 0, (), "model-download", (), ["--model DIR"], id="local-snapshot"),
-        pytest.param("nemo-rl", 4, (), "metrics", ("rollout-agrees",), ["--level 0"], id="simpler-parallelism"),
-        pytest.param("nemo-rl", 0, (), "metrics", ("rollout-agrees",), ["simple-kernels"], id="simpler-kernels"),
-        pytest.param("nemo-rl", 5, (), "peft-wrap", (), ["--variant lora"], id="lora-functional"),
-        pytest.param("verl", 0, ("eager",), "rollout-engine-start", (), [], id="was-eager-already"),
-        pytest.param("verl", 0, (), "data", (), [], id="no-rerun-helps"),
+        pytest.param("verl", 1, (), "checkpoint-load", "", ["--level 0", "suite=verl level=0"], id="SAVE_FREQ=-1"),
+        pytest.param("nemo-rl", 1, (), "checkpoint-save", "", ["--level 0", "--variant sft-resume"], id="checkpoints"),
+        pytest.param("nemo-rl", 3, (), "rollout-engine-start", "cuda-graph", ["no-cuda-graphs"], id="cuda-graphs"),
+        pytest.param("verl", 0, (), "rollout-engine-start", "", ["--variant eager"], id="eager"),
+        pytest.param("verl", 0, (), "reward", "", ["--variant rule-reward"], id="rule-reward"),
+        pytest.param("verl", 0, (), "model-download", "", ["--model DIR"], id="local-snapshot"),
+        pytest.param("nemo-rl", 4, (), "metrics", "rollout-agrees", ["--level 0"], id="simpler-parallelism"),
+        pytest.param("nemo-rl", 0, (), "metrics", "rollout-agrees", ["simple-kernels"], id="simpler-kernels"),
+        pytest.param("nemo-rl", 5, (), "peft-wrap", "", ["--variant lora"], id="lora-functional"),
+        pytest.param("verl", 0, ("eager",), "rollout-engine-start", "", [], id="was-eager-already"),
+        pytest.param("verl", 0, (), "data", "", [], id="no-rerun-helps"),
     ],
 )
 def test_what_broke_names_its_reruns(
-    suite: str, level: int, variants: tuple[str, ...], boundary: str, names: tuple[str, ...], expected: list[str]
+    suite: str, level: int, variants: tuple[str, ...], boundary: str, category: str, expected: list[str]
 ) -> None:
-    broke = Broke(suite=Suite(suite), level=level, variants=variants, boundary=Boundary(boundary), names=names)
+    broke = Broke(suite=Suite(suite), level=level, variants=variants, boundary=Boundary(boundary), category=category)
     said = follow_ups(broke)
     assert bool(said) is bool(expected)
     assert all(any(part in line for line in said) for part in expected)
