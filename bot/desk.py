@@ -121,6 +121,7 @@ class Desk:
             selection=selection,
             legs=legs,
             run_url=self.run_url,
+            convergence=self.policy.convergence,
             attempt=self.attempt,
             product_commit=self.product_commit,
         )

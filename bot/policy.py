@@ -10,6 +10,7 @@ from bot.roles import Role
 from levels.catalogue import parse
 from levels.errors import ConfigError
 from levels.model import Record, Suite
+from levels.plan import Convergence
 
 Label = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
 """A label name. Source: GITHUB.md section 6, 50 characters."""
@@ -32,6 +33,8 @@ class Policy(Record, frozen=True, kw_only=True):
     labels: dict[Label, tuple[Suite, ...]]
     labels_on_forks: bool
     settled_seconds: Settled
+    convergence: tuple[Convergence, ...] = ()
+    """Metric thresholds agreed before any run; only they let a verdict say `converged`."""
 
     def suites(self, labels: tuple[str, ...]) -> tuple[Suite, ...]:
         """The suites that `labels` ask for together, in the order of Suite."""

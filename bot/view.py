@@ -8,6 +8,7 @@ from levels.catalogue import Catalogue, limitations_of, variants_of
 from levels.errors import UsageError
 from levels.model import Outcome
 from levels.plan import Leg, Plan
+from levels.rows import OWNERS
 from levels.verdict import LegVerdict, Met, Verdict
 
 
@@ -74,6 +75,12 @@ class LegView:
         return f"{error.frame.file}:{error.frame.line} in {error.frame.function}" if error and error.frame else ""
 
     @property
+    def owner(self) -> str:
+        """On which side the raising frame lies: Bridge, Megatron-LM, the suite, or another package."""
+        error = self.verdict.first_error if self.verdict else None
+        return OWNERS[error.frame.owner] if error and error.frame else ""
+
+    @property
     def met(self) -> int:
         """Number of criteria that are met or do not apply."""
         good = {Met.MET, Met.NOT_APPLICABLE}
@@ -85,11 +92,11 @@ class LegView:
         return self.verdict.follow_ups if self.verdict else ("look at the workflow run, then ask for it again",)
 
     def context(self, count: int) -> str:
-        """The first error with up to `count` lines around it."""
+        """The first error with up to `count` lines of the log around it, else with what belongs to it."""
         error = self.verdict.first_error if self.verdict else None
         if error is None:
             return ""
-        lines = error.context or (error.text,)
+        lines = error.around or error.context or (error.text,)
         if len(lines) <= count:
             return "\n".join(line[:500] for line in lines)
         middle = next((index for index, line in enumerate(lines) if error.text in line), 0)

@@ -6,11 +6,14 @@ import traceback
 from pathlib import Path
 from typing import Final
 
-from levels import catalogue, deliverables, rules, signatures
-from levels.bundles import read_bundle
+import msgspec
+
+from levels import catalogue, deliverables, reruns, rules, signatures, skips
+from levels.bundles import opener, read_bundle
 from levels.documents import decode, encode
 from levels.errors import DocumentError, E2EError, ExitCode, UsageError
 from levels.evidence import MAX_METRICS_BYTES
+from levels.excerpts import with_excerpt
 from levels.files import append, writing
 from levels.fitting import line_of
 from levels.judge import Bundle, judge_leg, judge_log, judge_plan
@@ -140,6 +143,8 @@ def _judge_plan(options: argparse.Namespace) -> ExitCode:
         folder = options.evidence_dir / leg.id
         bundles[leg.id] = read_bundle(folder, known[leg.suite.value]) if folder.is_dir() else None
     verdict: Verdict = judge_plan(plan, bundles, catalogue.load(), known)
+    legs = tuple(with_excerpt(leg, opener(options.evidence_dir / leg.leg)) for leg in verdict.legs)
+    verdict = msgspec.structs.replace(verdict, legs=legs)
     _write(encode(verdict), "\n".join(render(leg) for leg in verdict.legs), options.json)
     if options.github_output is None:
         return CODES[verdict.outcome]
@@ -152,7 +157,8 @@ def _judge_evidence(folder: Path) -> LegVerdict:
     leg = decode(_bytes(folder / "leg.json"), Leg, what=str(folder / "leg.json"))
     known = signatures.load(leg.suite)
     bundle = read_bundle(folder, known)
-    return judge_leg(leg, bundle.evidence, bundle.logs, catalogue.load(), known, problem=bundle.problem)
+    verdict = judge_leg(leg, bundle.evidence, bundle.logs, catalogue.load(), known, problem=bundle.problem)
+    return with_excerpt(verdict, opener(folder))
 
 
 def _judge_log(options: argparse.Namespace) -> LegVerdict:
@@ -167,7 +173,7 @@ def _judge_log(options: argparse.Namespace) -> LegVerdict:
             facts = read_log(stream, known)
     except OSError as error:
         raise _usage(f"reading {options.log}", str(error.strerror), "a log file") from error
-    return judge_log(
+    verdict = judge_log(
         asked,
         facts,
         known,
@@ -179,6 +185,7 @@ def _judge_log(options: argparse.Namespace) -> LegVerdict:
         metrics=_metrics(options.metrics),
         checks=options.bridge_checks,
     )
+    return with_excerpt(verdict, lambda _: options.log.open("rb"))
 
 
 def _metrics(path: Path | None) -> MetricsFile | None:
@@ -195,9 +202,11 @@ def _validate() -> ExitCode:
     known = catalogue.load()
     deliverables.load()
     rules.load()
+    reruns.load()
+    skips.load()
     for suite in Suite:
         signatures.load(suite)
-    print(f"{len(known.levels)} levels, pins, rules, signatures, stages and deliverables are right")
+    print(f"{len(known.levels)} levels, pins, rules, signatures, stages, deliverables, skips and reruns are right")
     return ExitCode.PASS
 
 

@@ -6,9 +6,12 @@ from levels.criteria_skips import stated
 from levels.decisions import MAX_TEXT, Answers, Decision
 from levels.log_stages import Launch
 from levels.model import Outcome
+from levels.reruns import Broke, follow_ups
 from levels.rows import deliverables, key_lines
 from levels.subject import Subject
 from levels.verdict import CriterionResult, LegVerdict, Met
+
+MAX_FOLLOW_UPS: Final = 8
 
 
 def assemble(
@@ -55,7 +58,7 @@ def assemble(
         key_lines=key_lines(subject, answers, decision.first_error),
         limitations=tuple(dict.fromkeys(limits)),
         residual_noise=tuple(dict.fromkeys(noise)),
-        follow_ups=_follow_ups(decision, results),
+        follow_ups=_follow_ups(decision, results, subject),
         metrics=_metrics(subject),
     )
 
@@ -103,11 +106,19 @@ def _tree(subject: Subject, name: str) -> str:
     return "not recorded"
 
 
-def _follow_ups(decision: Decision, results: tuple[CriterionResult, ...]) -> tuple[str, ...]:
+def _follow_ups(decision: Decision, results: tuple[CriterionResult, ...], subject: Subject) -> tuple[str, ...]:
     if decision.outcome is Outcome.PASS:
         return ()
-    remedies = [decision.remedy] if decision.remedy else [item.remedy for item in results if item.met is Met.UNMET]
-    return tuple(dict.fromkeys(remedies))[:5]
+    unmet = [item for item in results if item.met is Met.UNMET]
+    remedies = [decision.remedy] if decision.remedy else [item.remedy for item in unmet]
+    broke = Broke(
+        suite=subject.suite,
+        level=subject.level,
+        variants=subject.leg.variants if subject.leg else (),
+        boundary=decision.boundary,
+        category=decision.category,
+    )
+    return tuple(dict.fromkeys((*remedies[:5], *follow_ups(broke))))[:MAX_FOLLOW_UPS]
 
 
 _METRICS: Final = (

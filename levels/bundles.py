@@ -2,11 +2,12 @@
 
 import hashlib
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from levels.documents import MAX_BYTES, decode
 from levels.errors import DocumentError
 from levels.evidence import MAX_LOG_BYTES, MAX_METRICS_BYTES, Evidence, FileRef, PhaseRun
+from levels.excerpts import OpenLog
 from levels.judge import Bundle, LegLogs
 from levels.logs import read_log
 from levels.metrics import MetricsFile, read_metrics
@@ -35,6 +36,16 @@ def read_bundle(folder: Path, knowledge: Knowledge) -> Bundle:
     for run in evidence.phases:
         _read_phase(folder, run, logs, knowledge)
     return Bundle(evidence=evidence, logs=logs)
+
+
+def opener(folder: Path) -> OpenLog:
+    """Opens a bundle's logs by the name that a verdict gives them; None for what is no plain file of it."""
+
+    def opened(name: str) -> BinaryIO | None:
+        path = folder / Path(name).name
+        return path.open("rb") if path.is_file() and not path.is_symlink() else None
+
+    return opened
 
 
 def _regular_size(path: Path) -> int:

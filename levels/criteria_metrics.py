@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from levels.answers import Answer, at
 from levels.assertions import Expression, Unevaluated
+from levels.learning import problem, too_short
 from levels.log_stages import Note
 from levels.metrics import Series
 from levels.model import Bound, LearningSignal, MetricBound, MetricsFinite, MetricsLogged, Suite, TransferTimings
@@ -108,22 +109,11 @@ def _evaluated(phase: PhaseView) -> Answer:
 
 
 def learning_signal(criterion: LearningSignal, phase: PhaseView) -> Answer:
-    """Series are not zero and move; one is compared with its start."""
+    """Nothing speaks against learning by the rule of levels/learning.py; one series is compared with its start."""
     series = phase.series()
-    return _standing(criterion, phase, series) or _moved(criterion, phase, series)
-
-
-def _standing(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer | None:
-    """What stays at zero or never changes, although it should."""
-    for name in criterion.nonzero:
-        known = series.get(name)
-        if known and known.zero:
-            return _still(known, f"{name} is 0 in all {known.count} steps", phase)
-    for name in criterion.moving:
-        known = series.get(name)
-        if known and known.count > 1 and known.constant:
-            return _still(known, f"{name} never changes", phase)
-    return None
+    if found := problem(criterion, series):
+        return _still(found.series, found.found, phase)
+    return _moved(criterion, phase, series)
 
 
 def _moved(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer:
@@ -131,10 +121,12 @@ def _moved(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Ser
     if not counts or max(counts) < criterion.min_steps:
         found = f"{max(counts, default=0)} steps measured, {criterion.min_steps} needed"
         return Answer(met=Met.UNMET, found=found, source=phase.log_name)
+    if (scarce := _scarce(criterion, phase, series)) is not None:
+        return scarce
     shown = [name for name in criterion.moving if name in series]
-    if not shown:
-        return Answer(met=Met.UNVERIFIED, found="none of " + ", ".join(criterion.moving), source=phase.log_name)
     found = ", ".join(shown) + " move and are finite"
+    if too_short(criterion, series):
+        found += "; too few steps to compare the first and last third"
     if not criterion.trend:
         return Answer(met=Met.MET, found=found, source=phase.log_name)
     compared = _trend(criterion.trend, series)
@@ -142,6 +134,18 @@ def _moved(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Ser
         found = "nothing to compare with the start: " + ", ".join(criterion.trend)
         return Answer(met=Met.UNVERIFIED, found=found, source=phase.log_name)
     return Answer(met=Met.MET, found=f"{found}; {compared}", source=phase.log_name)
+
+
+def _scarce(criterion: LearningSignal, phase: PhaseView, series: Mapping[str, Series]) -> Answer | None:
+    for name in criterion.logged:
+        if name not in series:
+            return Answer(met=Met.UNVERIFIED, found=f"{name} was not logged", source=phase.log_name)
+        if series[name].count < criterion.min_steps:
+            found = f"{name} was logged at {series[name].count} steps, {criterion.min_steps} needed"
+            return Answer(met=Met.UNMET, found=found, source=phase.log_name)
+    if not any(name in series for name in criterion.moving):
+        return Answer(met=Met.UNVERIFIED, found="none of " + ", ".join(criterion.moving), source=phase.log_name)
+    return None
 
 
 def _trend(beginnings: tuple[str, ...], series: Mapping[str, Series]) -> str | None:
@@ -155,7 +159,7 @@ def _trend(beginnings: tuple[str, ...], series: Mapping[str, Series]) -> str | N
 
 
 def _still(series: Series, found: str, phase: PhaseView) -> Answer:
-    lines: tuple[Note, ...] = (_quote(series, series.text),)
+    lines: tuple[Note, ...] = (_quote(series, series.text if series.finite else series.nonfinite_text),)
     if series.line is None:
         printed = [item for item in phase.last.series.values() if item.name.startswith("printed/") and item.zero]
         lines = (*(_quote(item, item.text) for item in printed[:1]), *lines)

@@ -8,6 +8,7 @@ import msgspec
 from levels.answers import Answer
 from levels.assemble import assemble
 from levels.catalogue import Catalogue, criteria_of, limitations_of, variants_of
+from levels.claims import learned
 from levels.criteria import check
 from levels.decisions import NO_EVIDENCE, Decision, decide, not_started, refused, stopped
 from levels.deliverables import Ask
@@ -16,7 +17,7 @@ from levels.evidence import Evidence, PhaseRun
 from levels.log_stages import LogFacts
 from levels.metrics import MetricsFile
 from levels.model import Boundary, Criterion, Limitation, Outcome, Phase
-from levels.plan import Leg, Plan
+from levels.plan import Convergence, Leg, Plan
 from levels.shapes import gpus_of
 from levels.signatures import Knowledge
 from levels.subject import ChecksSaid, FallbackRun, PhaseView, Subject
@@ -69,6 +70,7 @@ def judge_plan(
                 knowledge[leg.suite.value],
                 expected_plan=plan.id,
                 problem=bundle.problem,
+                convergence=plan.convergence,
             )
         )
     return Verdict(
@@ -91,6 +93,7 @@ def judge_leg(
     *,
     expected_plan: str | None = None,
     problem: str | None = None,
+    convergence: tuple[Convergence, ...] = (),
 ) -> LegVerdict:
     """The verdict of one leg. Missing, partial or foreign evidence is Blocked, never Pass."""
     try:
@@ -129,6 +132,8 @@ def judge_leg(
     elif evidence.stop is not None and decision.boundary is evidence.stop.boundary:
         # The runner saw more than the criterion knows: the package to install, the folder to fill.
         decision.remedy = evidence.stop.next_step
+    if decision.outcome is Outcome.PASS and (claim := learned(subject, answers, convergence)):
+        decision.sentence = f"{decision.sentence}; {claim}"
     return assemble(subject, answers, decision, limits)
 
 
@@ -215,7 +220,10 @@ def judge_log(  # noqa: PLR0913 - one keyword for each option of `judge --log`
     shown = {name: values[-1].value for name, values in facts.last.settings.values.items()}
     limits += [item.says for item in ask.base.limitations if _shown(item, shown)]
     limits += [f"nothing is known that would show {word}" for word in ask.unknown]
-    return assemble(subject, answers, decide(subject, answers, knowledge), tuple(dict.fromkeys(limits)), ask.titles)
+    decision = decide(subject, answers, knowledge)
+    if decision.outcome is Outcome.PASS and (claim := learned(subject, answers, ())):
+        decision.sentence = f"{decision.sentence}; {claim}"
+    return assemble(subject, answers, decision, tuple(dict.fromkeys(limits)), ask.titles)
 
 
 def phase_of(ask: Ask, steps: int | None) -> Phase:

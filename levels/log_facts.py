@@ -17,7 +17,9 @@ _BAR: Final = re2.compile(r"^Training Progress: +\d+%\|.*?\| *(\d{1,9})/(\d{1,9}
 _STEP_LINE: Final = re2.compile(r"^step:(\d{1,9}) - ")
 _BANNER: Final = re2.compile(r"=+ Step (\d{1,9})/(\d{1,9}) =+")
 _RESULT: Final = re2.compile(r"^\s*• (Loss|Generation KL Error|Avg Reward|Mean Generation Length|Grad Norm): (\S+)")
-_ADAPTERS: Final = re2.compile(r"^\s*Adapter parameters: +([\d,]{1,24})")
+_ADAPTERS: Final = re2.compile(r"^\s*(?:Adapter|Trainable) parameters: +([\d,]{1,24})")
+"""Source: verl-project/verl: verl/utils/megatron_peft_utils.py@1dda039b9c6311889a9c9a26040677e1254814f9;
+NVIDIA-NeMo/Megatron-Bridge: src/megatron/bridge/training/setup.py@067f987df03b8355b03192d88d70f1709fedf51a."""
 _IMPORT_BAR: Final = re2.compile(r"^\W*(?:2K)?Loading from .*\((\d{1,9})/(\d{1,9})\) (\w+)")
 _MISSING_ONE: Final = re2.compile(r"Can't find (\S+) in hf_keys")
 _MISSING_LIST: Final = re2.compile(r"Can't find the following HF parameters in hf_keys: \[(.*)\]")

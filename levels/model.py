@@ -275,12 +275,20 @@ class AssertionsPassed(CriterionBase, frozen=True, kw_only=True, tag="assertions
 
 
 class LearningSignal(CriterionBase, frozen=True, kw_only=True, tag="learning-signal"):
-    """Series move, are finite and not constant. Called learning signal, never convergence."""
+    """The rule of levels/learning.py holds for these series. Called learning signal, never convergence."""
 
     moving: tuple[str, ...]
     """Metrics that must take more than one value."""
     nonzero: tuple[str, ...]
     """Metrics that must not stay at zero."""
+    gradients: tuple[str, ...] = ()
+    """Gradient norms: not 0 several steps in a row, and not exploding."""
+    continuous: tuple[str, ...] = ()
+    """Entropy and log-probabilities: neither stuck at one value nor collapsing to nothing."""
+    rising: tuple[str, ...] = ()
+    """Rewards: they must not fall against the start by more than noise. That they do not rise is no failure."""
+    logged: tuple[str, ...] = ()
+    """Losses and rewards that must be logged at `min_steps` steps or more; one that is absent is not verified."""
     min_steps: int
     trend: tuple[str, ...] = ()
     """Beginnings of metric names: the first that was logged twice is compared with its start, and the two are reported.

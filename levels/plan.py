@@ -9,7 +9,20 @@ import msgspec
 from levels.catalogue import Catalogue, requirements_of, resolve_phases, variants_of
 from levels.documents import digest
 from levels.errors import UsageError
-from levels.model import CheckGroup, Commit, Id, Level, Phase, Record, Requirement, Suite, Trait, Variant
+from levels.model import (
+    Aggregate,
+    Bound,
+    CheckGroup,
+    Commit,
+    Id,
+    Level,
+    Phase,
+    Record,
+    Requirement,
+    Suite,
+    Trait,
+    Variant,
+)
 from levels.pins import Lack, SuitePin, Workaround
 from levels.shapes import (
     NotStarted,
@@ -153,6 +166,19 @@ class Leg(Record, frozen=True, kw_only=True):
     """Set when it cannot start; it gets no job and a Blocked verdict."""
 
 
+class Convergence(Record, frozen=True, kw_only=True):
+    """A threshold agreed before the run: only where it is met may a run be called converged."""
+
+    suite: Suite
+    level: int
+    metric: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    aggregate: Aggregate = Aggregate.LAST
+    bound: Bound
+    value: float
+    because: Annotated[str, msgspec.Meta(min_length=10, max_length=300)]
+    """Who agreed on it, and why this number."""
+
+
 class Command(Record, frozen=True, kw_only=True):
     """A `/run-e2e` command that this plan answers, in its normalized form."""
 
@@ -185,6 +211,8 @@ class Plan(Record, frozen=True, kw_only=True):
     command: Command | None = None
     reply: Reply | None = None
     run_url: str | None = None
+    convergence: tuple[Convergence, ...] = ()
+    """Thresholds of the base branch's configuration; nothing of the pull request."""
     attempt: int = 1
     product_commit: Commit | None = None
     """Our own commit, null in a local run of a dirty tree."""

@@ -48,6 +48,10 @@ NAMES: Final = {
 """Source: verl-e2e-testing.md and nemo-rl-e2e-testing.md, *Summary Format*."""
 
 
+OWNERS: Final = {"bridge": "Bridge", "mcore": "Megatron-LM", "suite": "the suite", "elsewhere": "another package"}
+"""Whose code a frame is, in words."""
+
+
 def deliverables(
     subject: Subject, answers: Answers, outcome: Outcome, asked: tuple[str, ...]
 ) -> tuple[DeliverableResult, ...]:
@@ -163,8 +167,7 @@ def _where(first: FirstError) -> str:
     """Where the error stands and which frame raised it, as a reader looks it up."""
     places = [f"{first.log}:{first.line}"] if first.log and first.line else []
     if first.frame is not None:
-        owner = {"bridge": "Bridge", "mcore": "Megatron-LM", "suite": "the suite", "elsewhere": "another package"}
-        places.append(f"raised in {first.frame.file}:{first.frame.line}, {owner[first.frame.owner]}")
+        places.append(f"raised in {first.frame.file}:{first.frame.line}, {OWNERS[first.frame.owner]}")
     return f" ({', '.join(places)})" if places else ""
 
 

@@ -9,7 +9,9 @@ from levels.evidence import Evidence
 from levels.model import SuiteCatalogue
 from levels.pins import Pins
 from levels.plan import Plan
+from levels.reruns import Reruns
 from levels.signatures import Signatures, Stages
+from levels.skips import Skips
 from levels.verdict import LogVerdict, Verdict
 
 DOCUMENTS: Final[dict[str, type[msgspec.Struct]]] = {
@@ -22,6 +24,8 @@ DOCUMENTS: Final[dict[str, type[msgspec.Struct]]] = {
     "signatures": Signatures,
     "stages": Stages,
     "deliverables": Words,
+    "skips": Skips,
+    "reruns": Reruns,
 }
 
 

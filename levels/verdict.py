@@ -48,7 +48,9 @@ class FirstError(Record, frozen=True, kw_only=True):
     """1-based line of `log`."""
     frame: Frame | None = None
     context: tuple[str, ...] = ()
-    """Up to 20 lines around it."""
+    """What belongs to it: its message, the lines that a criterion quotes."""
+    around: tuple[str, ...] = ()
+    """Up to 20 lines of the log about it, each `NUMBER: text`."""
 
 
 class DeliverableResult(Record, frozen=True, kw_only=True):

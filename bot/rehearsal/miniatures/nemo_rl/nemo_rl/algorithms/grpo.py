@@ -82,7 +82,7 @@ def step_metrics(step, generated, computed, grad_norm):
         "train/grad_norm": grad_norm,
         "train/reward": 0.125 + 0.01 * (1 - 1 / step),
         "train/token_mult_prob_error": error,
-        "train/gen_kl_error": sum(abs(math.log(ratio)) for ratio in ratios) / len(ratios),
+        "train/gen_kl_error": sum(ratio - math.log(ratio) - 1 for ratio in ratios) / len(ratios),
         "train/probs_ratio_clamped_min": min(0.98, max(0.8, min(ratios))),
         "train/probs_ratio_clamped_max": max(1.01, min(1.2, max(ratios))),
         "train/approx_entropy": 2.5 - 0.01 * grad_norm,

@@ -175,7 +175,9 @@ class TaskRunnerV1:
         difference = [abs(a - b) for a, b in zip(generated, computed, strict=True)]
         metrics = {
             "actor/entropy": 8.215475082397461 - self.moved,
+            "training/rollout_probs_diff_valid": 1,
             "training/rollout_probs_diff_max": max(difference),
+            "training/rollout_probs_diff_mean": sum(difference) / len(difference),
             "training/rollout_actor_probs_pearson_corr": correlation(generated, computed),
             "actor/ppo_kl": -1.4205361367203295e-05,
             "actor/pg_loss": 0.009687563986517489 - norms["actor"] / 100,
