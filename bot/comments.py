@@ -6,11 +6,25 @@ from typing import Final
 
 from bot.ports import Comment, Comments
 from levels.errors import GitHubError
+from levels.model import Commit, Record
 
 STICKY: Final = "<!-- bridge-e2e:sticky -->"
 _ORDER: Final = re.compile(r"<!-- bridge-e2e:run=(\d{1,20})\.(\d{1,6}) -->", re.ASCII)
+_ABOUT: Final = re.compile(r"<!-- bridge-e2e:about=([0-9a-f]{40}) (open|closed) -->", re.ASCII)
+_MARKERS: Final = 300
+"""Characters at a comment's start that may hold markers."""
 Order = tuple[int, int]
 """Workflow run id and attempt: the greater one is newer."""
+
+
+class Sticky(Record, frozen=True, kw_only=True):
+    """What the markers of a result comment say."""
+
+    order: Order
+    head: Commit | None
+    """The commit that it is about; null in one that does not say."""
+    open: bool
+    """Whether its run is still to be told the end of."""
 
 
 class Thread:
@@ -23,11 +37,22 @@ class Thread:
         self._login = bot_login
         self._all: tuple[Comment, ...] | None = None
 
-    def stick(self, body: str, order: Order) -> bool:
-        """Make the one result comment say `body`; false when it already tells of a newer run."""
-        marked = f"{STICKY}\n<!-- bridge-e2e:run={order[0]}.{order[1]} -->\n{body}"
+    @property
+    def sticky(self) -> Sticky | None:
+        """What the result comment tells of; null when there is none yet."""
         existing = self._own(STICKY)
-        if existing is not None and order_of(existing.body) > order:
+        return sticky_of(existing, self._login) if existing else None
+
+    def stick(self, body: str, order: Order, head: Commit | None = None, *, is_open: bool = False) -> bool:
+        """Make the one result comment say `body`; false when it already tells of a newer run.
+
+        A run that came to its end is not opened again: its report may be there before its receipt.
+        """
+        about = f"<!-- bridge-e2e:about={head} {'open' if is_open else 'closed'} -->\n" if head else ""
+        marked = f"{STICKY}\n<!-- bridge-e2e:run={order[0]}.{order[1]} -->\n{about}{body}"
+        existing = self._own(STICKY)
+        told = sticky_of(existing, self._login) if existing else None
+        if told is not None and (told.order > order or (told.order == order and is_open and not told.open)):
             return False
         self._write(existing, marked, STICKY)
         return True
@@ -69,7 +94,14 @@ class Thread:
         return lambda comment: comment.author == self._login and comment.body.startswith(marker)
 
 
-def order_of(body: str) -> Order:
-    """The run that a result comment tells of; zero when it does not say."""
-    found = _ORDER.search(body[:300])
-    return (int(found[1]), int(found[2])) if found else (0, 0)
+def sticky_of(comment: Comment, bot_login: str) -> Sticky | None:
+    """What a result comment of ours tells of; null for any other comment."""
+    if comment.author != bot_login or not comment.body.startswith(STICKY):
+        return None
+    start = comment.body[:_MARKERS]
+    order, about = _ORDER.search(start), _ABOUT.search(start)
+    return Sticky(
+        order=(int(order[1]), int(order[2])) if order else (0, 0),
+        head=about[1] if about else None,
+        open=about is not None and about[2] == "open",
+    )
