@@ -57,7 +57,7 @@ class Board:
 
         A crashed plan and a run that was ended say nothing about the change.
         """
-        return any(one.mark.leg is None and one.mark.plan != CRASHED and not one.final for one in self._own)
+        return self.main is not None and not self.main.final
 
     @property
     def main(self) -> Entry | None:

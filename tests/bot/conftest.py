@@ -29,6 +29,7 @@ TOKEN = "job-token"
 REPOSITORY = "NVIDIA-NeMo/Megatron-Bridge"
 BRIDGE = "src/megatron/bridge/models/qwen/qwen3_bridge.py"
 RUN_ID = 4711
+APP_LOGIN = "bridge-e2e[bot]"
 PROVIDER = 'class Qwen3Bridge:\n    """Maps names."""\n\n    def mapping(self):\n        return {"a": "b"}\n'
 
 
@@ -60,6 +61,29 @@ class World:
     server: Server | None = None
     attempt: int = 1
     run_id: int = RUN_ID
+    extra: dict[str, str] = field(default_factory=dict)
+    """More of a job's environment."""
+
+    def as_app(self) -> None:
+        """From now on the bot is a GitHub App of its own, and a released one."""
+        build.add_app(self.state, "bridge-e2e", name="Bridge e2e", owner="ours")
+        build.grant(self.state, TOKEN, app="bridge-e2e", repository=REPOSITORY)
+        self.extra = {"BRIDGE_E2E_BOT_LOGIN": APP_LOGIN, "BRIDGE_E2E_COMMIT": "c0ffee" + "0" * 34}
+
+    def asked(self, number: int, body: str, author: str = "wim") -> Plan:
+        """A comment, planned and received, in a workflow run of its own."""
+        self.run_id += 1
+        plan = self.planned(self.commented(number, body, author), "issue_comment")
+        self.receive(plan)
+        return plan
+
+    def happened(self, number: int, action: Any, **details: Any) -> Plan:  # noqa: ANN401 - literals of the payload
+        """An event of a pull request, planned and received, in a workflow run of its own."""
+        self.run_id += 1
+        event = payloads.pull_request(self.state, self.repo, self.pull(number), action, sender="wim", **details)
+        plan = self.planned(event)
+        self.receive(plan)
+        return plan
 
     def pull(self, number: int) -> Issue:
         return self.repo.issues[number]
@@ -111,6 +135,7 @@ class World:
             "GITHUB_API_URL": self.server.url,
             "GITHUB_RUN_ID": str(self.run_id),
             "GITHUB_RUN_ATTEMPT": str(self.attempt),
+            **self.extra,
             **more,
         }
 

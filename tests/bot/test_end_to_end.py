@@ -194,7 +194,7 @@ def test_somebody_who_may_not_is_answered_and_changes_no_check(opened: Opened) -
         pytest.param("/run-e2e lvel=0", "Did you mean `/run-e2e level=0`?", "eyes", id="typo"),
         pytest.param("/run-e2e help", "Levels of this release:", "eyes", id="help"),
         pytest.param("/run-e2e explain", "The changed files need:", "eyes", id="explain"),
-        pytest.param("/run-e2e cancel", "not available yet in this release", "eyes", id="not-yet"),
+        pytest.param("/run-e2e cancel", "nothing that runs on", "eyes", id="nothing-to-cancel"),
         pytest.param("/run-e2e level=7", "does not have in this release", "eyes", id="no-such-level"),
         pytest.param("/run-e2e", "queued on commit", "rocket", id="run"),
         pytest.param("/run-e2e help\n/run-e2e cancel", "\n---\n", "eyes", id="two"),
@@ -326,7 +326,7 @@ def test_an_ordinary_comment_whose_plan_could_not_be_made_is_left_alone(opened: 
 
 def test_a_merge_group_gets_its_check(opened: Opened) -> None:
     with opened() as world:
-        for number, conclusion in ((1, "action_required"), (2, "success")):
+        for number, conclusion in ((1, "failure"), (2, "success")):
             pull = world.pull(number).pull
             assert pull
             event = payloads.merge_group(
