@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
+
+import msgspec
 
 from bot.ports import Comment, Comments
 from levels.errors import GitHubError
@@ -10,7 +12,7 @@ from levels.model import Commit, Record
 
 STICKY: Final = "<!-- bridge-e2e:sticky -->"
 _ORDER: Final = re.compile(r"<!-- bridge-e2e:run=(\d{1,20})\.(\d{1,6}) -->", re.ASCII)
-_ABOUT: Final = re.compile(r"<!-- bridge-e2e:about=([0-9a-f]{40}) (open|closed) -->", re.ASCII)
+_ABOUT: Final = re.compile(r"<!-- bridge-e2e:about=([0-9a-f]{40}) (open|told|closed) -->", re.ASCII)
 _MARKERS: Final = 300
 """Characters at a comment's start that may hold markers."""
 Order = tuple[int, int]
@@ -23,8 +25,16 @@ class Sticky(Record, frozen=True, kw_only=True):
     order: Order
     head: Commit | None
     """The commit that it is about; null in one that does not say."""
-    open: bool
-    """Whether its run is still to be told the end of."""
+    state: "State"
+
+    @property
+    def open(self) -> bool:
+        """Whether the end of a run on that commit is still to be told."""
+        return self.state != "closed"
+
+
+State = Literal["open", "told", "closed"]
+"""The run goes on; its result is told and an older run on the same commit goes on; all is told."""
 
 
 class Thread:
@@ -43,19 +53,31 @@ class Thread:
         existing = self._own(STICKY)
         return sticky_of(existing, self._login) if existing else None
 
-    def stick(self, body: str, order: Order, head: Commit | None = None, *, is_open: bool = False) -> bool:
+    def stick(self, body: str, order: Order, head: Commit | None = None, state: State = "closed") -> bool:
         """Make the one result comment say `body`; false when it already tells of a newer run.
 
         A run that came to its end is not opened again: its report may be there before its receipt.
         """
-        about = f"<!-- bridge-e2e:about={head} {'open' if is_open else 'closed'} -->\n" if head else ""
+        about = f"<!-- bridge-e2e:about={head} {state} -->\n" if head else ""
         marked = f"{STICKY}\n<!-- bridge-e2e:run={order[0]}.{order[1]} -->\n{about}{body}"
         existing = self._own(STICKY)
         told = sticky_of(existing, self._login) if existing else None
-        if told is not None and (told.order > order or (told.order == order and is_open and not told.open)):
+        again = state == "open" and told is not None and told.order == order and told.state != "open"
+        if again or (told is not None and told.order > order):
             return False
         self._write(existing, marked, STICKY)
         return True
+
+    def close(self, order: Order) -> None:
+        """Say that all is told about the run `order`; the text stays."""
+        existing = self._own(STICKY)
+        told = sticky_of(existing, self._login) if existing else None
+        if existing is None or told is None or told.order != order or not told.open:
+            return
+        start, rest = existing.body[:_MARKERS], existing.body[_MARKERS:]
+        self._write(
+            existing, start.replace(f"{told.head} {told.state} -->", f"{told.head} closed -->", 1) + rest, STICKY
+        )
 
     def reply(self, key: str, body: str) -> None:
         """Answer what `key` names, once."""
@@ -103,5 +125,5 @@ def sticky_of(comment: Comment, bot_login: str) -> Sticky | None:
     return Sticky(
         order=(int(order[1]), int(order[2])) if order else (0, 0),
         head=about[1] if about else None,
-        open=about is not None and about[2] == "open",
+        state=msgspec.convert(about[2], State) if about else "closed",
     )

@@ -262,6 +262,7 @@ class _Jobs(msgspec.Struct):
 class _Run(msgspec.Struct):
     id: int
     head_sha: str
+    created_at: datetime
     status: str | None = None
     conclusion: str | None = None
     run_attempt: int = 1
@@ -302,7 +303,9 @@ class Api:
         self._now: datetime | None = None
 
     def now(self) -> datetime:
-        """GitHub's clock, as its last answer showed it; the machine's own before the first one."""
+        """GitHub's clock, as its last answer showed it; the machine's own when no answer shows any."""
+        if self._now is None:
+            self.get("", dict[str, Any])
         return self._now or datetime.now(UTC)
 
     def get(self, path: str, kind: type[T], **parameters: str | int) -> T:
@@ -314,7 +317,7 @@ class Api:
         self._patiently(lambda: self._once("PATCH", path, dict[str, Any], {}, body))
 
     def post(
-        self, path: str, body: Mapping[str, object], kind: type[T], find: Callable[[], T | None] = lambda: None
+        self, path: str, body: Mapping[str, object] | None, kind: type[T], find: Callable[[], T | None] = lambda: None
     ) -> T:
         """Create something below the repository, once.
 
@@ -534,9 +537,14 @@ class _WorkflowRuns:
         return self._api.get(f"/actions/runs/{number}", _Run).record()
 
     def of_event(self, event: str, since: datetime) -> tuple[Run, ...]:
-        created = f">={since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        pages = self._api.pages("/actions/runs", _Runs, lambda a: len(a.workflow_runs), event=event, created=created)
-        return tuple(run.record() for page in pages for run in page.workflow_runs)
+        found: list[Run] = []
+        for page in self._api.pages("/actions/runs", _Runs, lambda a: len(a.workflow_runs), event=event):
+            # Newest first.
+            young = [run.record() for run in page.workflow_runs if run.created_at >= since]
+            found += young
+            if len(young) < len(page.workflow_runs):
+                break
+        return tuple(found)
 
     def jobs(self, number: int) -> tuple[Job, ...]:
         pages = self._api.pages(f"/actions/runs/{number}/jobs", _Jobs, lambda a: len(a.jobs), filter="latest")
@@ -545,6 +553,6 @@ class _WorkflowRuns:
     def cancel(self, number: int) -> None:
         try:
             # Asking twice is asking once, so that this POST may be repeated.
-            self._api.post(f"/actions/runs/{number}/cancel", {}, dict[str, Any])
+            self._api.post(f"/actions/runs/{number}/cancel", None, dict[str, Any])
         except ConflictError:
             return

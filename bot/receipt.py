@@ -57,7 +57,7 @@ def receive(
     if thread is not None and plan.decision is Decision.RUN:
         steps.append(partial(_take_over, plan, thread, checks, bot_login, order))
         running = render.running(plan, attempt=order[1])
-        steps.append(partial(thread.stick, running, order, plan.head, is_open=True))
+        steps.append(partial(thread.stick, running, order, plan.head, "open"))
     steps.append(partial(_publish, plan, checks, bot_login, order))
     if thread is not None and plan.reply is not None:
         steps.append(partial(thread.reply, reply_key(plan), render.reply(plan, plan.reply, catalogue)))

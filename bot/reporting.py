@@ -128,6 +128,8 @@ class _Shown:
     ended: bool = False
     """The run was ended on purpose, and whoever ended it has told so."""
     waivers: str = ""
+    others: bool = False
+    """An older run on the same commit still has legs that this one does not repeat."""
 
 
 def _publish_checks(
@@ -144,7 +146,9 @@ def _publish_checks(
     mark = mark_of(main.external_id)
     if mark is None:
         return
+    names = {one.name for one in report.checks}
     shown.ended = board.keeps(mark)
+    shown.others = any(one.mark.run != mark.run and one.run.name not in names for one in board.unfinished)
     waivers = board.waivers
     concluded = superseded() if board.overtaken(order) else of_run(plan, verdict, waivers)
     shown.waivers = waiving.lines(waivers)
@@ -152,14 +156,14 @@ def _publish_checks(
     if render.size_bytes(summary) > render.CHECK_UNITS:
         summary = main.summary
     main = payload(plan, mark, concluded, summary, main_note(plan, concluded, waivers))
-    board.close_older({one.name for one in report.checks}, order, superseded())
+    board.close_older(names, order, superseded())
     # The required check last: when it is closed, the others already say why.
     board.publish((*legs, main))
 
 
 def _stick(report: Report, plan: Plan, thread: Thread, order: Order, shown: _Shown) -> None:
     if not shown.ended:
-        thread.stick(shown.waivers + report.comment, order, plan.head)
+        thread.stick(shown.waivers + report.comment, order, plan.head, "told" if shown.others else "closed")
 
 
 def write_files(report: Report, folder: Path) -> None:

@@ -35,7 +35,7 @@ BOT_PERMISSIONS: Final[Mapping[str, Literal["read", "write"]]] = {
     "contents": "read",
     "issues": "write",
     "pull-requests": "write",
-    "actions": "read",
+    "actions": "write",
 }
 
 
@@ -328,3 +328,6 @@ def rename(state: State, repo: Repository, full_name: str) -> None:
     repo.owner, _, repo.name = full_name.partition("/")
     state.repositories[full_name] = repo
     state.renamed[old.lower()] = full_name
+    for token in state.tokens.values():
+        if token.repository == old:
+            token.repository = full_name

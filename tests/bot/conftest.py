@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bot import event_cli, publish_cli
+from bot import event_cli, publish_cli, reconcile_cli
 from bot.github import Api, Pace, connect
 from bot.rehearsal import build, payloads
 from bot.rehearsal.faults import Fault
 from bot.rehearsal.server import Server, serve
-from bot.rehearsal.state import ChangedFile, CheckRun, Comment, Issue, Repository, State, dump, load
+from bot.rehearsal.state import ChangedFile, CheckRun, Comment, Issue, Repository, State, WorkflowRun, dump, load
 from levels.documents import decode, encode_line
 from levels.model import Attribution, Boundary, Outcome
 from levels.plan import Plan
@@ -165,6 +165,28 @@ class World:
         ended = publish_cli.report(arguments, environ=self.environ(**environ), pace=self.waits.pace(), err=err)
         assert ended == code, err.getvalue()
         return err.getvalue()
+
+    def reconcile(self, *, code: int = 0) -> str:
+        """`reconcile`, in a workflow run of its own; what it said."""
+        err = io.StringIO()
+        environ = self.environ(GITHUB_RUN_ID="9999")
+        assert reconcile_cli.main([], environ=environ, pace=self.waits.pace(), err=err) == code, err.getvalue()
+        return err.getvalue()
+
+    def workflow(self, plan: Plan) -> WorkflowRun:
+        """The workflow run of a plan as GitHub shows it: its legs are queued."""
+        jobs = [f"e2e / {leg.title} ({leg.id})" for leg in plan.legs]
+        run = build.add_run(
+            self.state,
+            self.repo,
+            self.repo.refs["refs/heads/main"],
+            event="issue_comment",
+            jobs=jobs,
+            run_id=self.run_id,
+        )
+        for job in run.jobs:
+            job.labels = ["self-hosted", "h100"]
+        return run
 
     def write(self, name: str, text: str) -> Path:
         file = self.folder / name
