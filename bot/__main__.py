@@ -15,6 +15,7 @@ usage: python -I -m bot COMMAND [ARGUMENTS]
             `plan --help` and `plan --event --help` show the options
   receipt   answer at once what a plan decided
   report    publish a verdict, or write it to files with --dry-run
+  reconcile make the checks say what became of runs, and close what died
   rehearse  a pull-request event through the real workflow files, on this machine
   catalogue-check  whether the levels still fit the suites' trees
 
@@ -24,6 +25,7 @@ _OF_AN_EVENT: Final = ("--event", "--event-name", "--exit-code")
 _COMMANDS: Final = {
     "receipt": ("bot.publish_cli", "receive"),
     "report": ("bot.publish_cli", "report"),
+    "reconcile": ("bot.reconcile_cli", "main"),
     "rehearse": ("bot.rehearsal.cli", "main"),
     "catalogue-check": ("bot.drift.cli", "main"),
 }

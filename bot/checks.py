@@ -1,15 +1,17 @@
-"""Check runs: their names and ids, and who may overwrite whom. What they conclude is levels/conclusion.py's.
+"""Check runs: their names, ids and payloads. What they conclude is levels/conclusion.py's; bot/board.py writes them.
 
 A completed check run cannot be reopened, so a new plan creates new ones and the newest wins.
 Source: lyft/atlantis#265; GITHUB.md section 3. `started_at` is never sent: the gate trusts GitHub's own.
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from typing import Final
 
+from bot import notes
+from bot.comments import Order
 from bot.escape import one_line
-from bot.ports import CheckConclusion, CheckPayload, CheckRun, Checks, CheckStatus
+from bot.notes import Note
+from bot.ports import CheckConclusion, CheckPayload, CheckRun, CheckStatus
 from levels.conclusion import Conclusion
 from levels.model import Commit, Record
 from levels.plan import Plan
@@ -18,20 +20,30 @@ NAME: Final = "bridge-e2e"
 CRASHED: Final = "crashed"
 """Stands for the plan id where no plan could be made."""
 MAX_TITLE: Final = 200
-_EXTERNAL_ID: Final = re.compile(r"bridge-e2e:([0-9a-f]{12}|crashed):(\d{1,6})(?::([a-z0-9-]{1,63}))?", re.ASCII)
+_EXTERNAL_ID: Final = re.compile(
+    r"bridge-e2e:([0-9a-f]{12}|crashed):(?:(\d{1,20})\.)?(\d{1,6})(?::([a-z0-9-]{1,63}))?", re.ASCII
+)
+"""Without a run id it is older than every run: what is not known to be newer never closes anything."""
 
 
 class Mark(Record, frozen=True, kw_only=True):
     """What our `external_id` says."""
 
     plan: str
+    run: int = 0
+    """Id of the workflow run; zero outside one."""
     attempt: int
     leg: str | None = None
 
     @property
+    def order(self) -> Order:
+        """Which of two marks is newer: GitHub gives run ids in rising order, whatever the order of the writes."""
+        return self.run, self.attempt
+
+    @property
     def text(self) -> str:
         """As it is sent to GitHub."""
-        return ":".join((NAME, self.plan, str(self.attempt), *((self.leg,) if self.leg else ())))
+        return ":".join((NAME, self.plan, f"{self.run}.{self.attempt}", *((self.leg,) if self.leg else ())))
 
     @property
     def name(self) -> str:
@@ -42,7 +54,9 @@ class Mark(Record, frozen=True, kw_only=True):
 def mark_of(external_id: str) -> Mark | None:
     """The mark in an `external_id`; null for one that is not ours."""
     found = _EXTERNAL_ID.fullmatch(external_id)
-    return Mark(plan=found[1], attempt=int(found[2]), leg=found[3]) if found else None
+    if found is None:
+        return None
+    return Mark(plan=found[1], run=int(found[2] or 0), attempt=int(found[3]), leg=found[4])
 
 
 def is_own(run: CheckRun, bot_login: str) -> bool:
@@ -51,7 +65,7 @@ def is_own(run: CheckRun, bot_login: str) -> bool:
     return run.name == NAME and run.author == bot_login and mark is not None and mark.leg is None
 
 
-def payload(plan: Plan, mark: Mark, concluded: Conclusion, summary: str) -> CheckPayload:
+def payload(plan: Plan, mark: Mark, concluded: Conclusion, summary: str, note: Note | None = None) -> CheckPayload:
     """A check run on the plan's head.
 
     Raises:
@@ -61,11 +75,13 @@ def payload(plan: Plan, mark: Mark, concluded: Conclusion, summary: str) -> Chec
     if plan.head is None:
         message = "a plan without a head has no checks"
         raise ValueError(message)
-    return for_commit(plan.head, mark, concluded, summary, plan.run_url)
+    return for_commit(plan.head, mark, concluded, summary, plan.run_url, note)
 
 
-def for_commit(head: Commit, mark: Mark, concluded: Conclusion, summary: str, url: str | None) -> CheckPayload:
-    """A check run on `head`."""
+def for_commit(
+    head: Commit, mark: Mark, concluded: Conclusion, summary: str, url: str | None, note: Note | None = None
+) -> CheckPayload:
+    """A check run on `head`, which remembers `note`; without one, its state alone."""
     return CheckPayload(
         name=mark.name,
         head=head,
@@ -75,63 +91,5 @@ def for_commit(head: Commit, mark: Mark, concluded: Conclusion, summary: str, ur
         title=one_line(concluded.title, MAX_TITLE),
         summary=summary,
         details_url=url,
+        text=notes.write(note or Note(state=concluded.state)),
     )
-
-
-class Board:
-    """Our check runs of one commit, as they were when it was made."""
-
-    def __init__(self, checks: Checks, head: str, bot_login: str) -> None:
-        """Read them."""
-        self._checks = checks
-        self._own = [
-            (mark, run)
-            for run in checks.on(head)
-            if run.author == bot_login and (mark := mark_of(run.external_id)) is not None and run.name == mark.name
-        ]
-
-    @property
-    def has_answer(self) -> bool:
-        """Whether the required check already stands there, and not only because a plan crashed."""
-        return any(mark.leg is None and mark.plan != CRASHED for mark, _ in self._own)
-
-    def superseded(self, plan: str) -> bool:
-        """Whether a newer plan has its required check on this commit."""
-        mains = [(run.id, mark.plan) for mark, run in self._own if mark.leg is None]
-        ours = max((check for check, owner in mains if owner == plan), default=None)
-        return ours is not None and any(check > ours for check, owner in mains if owner != plan)
-
-    def publish(self, payloads: Sequence[CheckPayload]) -> None:
-        """Make GitHub say what `payloads` say: each created once, and never over a newer attempt."""
-        for wanted in payloads:
-            self._put(wanted)
-
-    def close_older(self, payloads: Iterable[CheckPayload], concluded: Conclusion) -> None:
-        """Close, as `concluded` says, what an older plan left unfinished under the names of `payloads`."""
-        ours = {wanted.name: wanted for wanted in payloads}
-        for mark, run in self._own:
-            wanted = ours.get(run.name)
-            if wanted is None or run.status == CheckStatus.COMPLETED or _plan_of(wanted) == mark.plan:
-                continue
-            old = for_commit(wanted.head, mark, concluded, "A newer run on this commit took its place.", None)
-            self._checks.update(run.id, old)
-
-    def _put(self, wanted: CheckPayload) -> None:
-        mark = mark_of(wanted.external_id)
-        same = [(m, run) for m, run in self._own if mark and (m.plan, m.leg) == (mark.plan, mark.leg)]
-        if mark is None or not same:
-            self._checks.create(wanted)
-            return
-        newest, run = same[-1]
-        reopens = run.status == CheckStatus.COMPLETED and wanted.status is not CheckStatus.COMPLETED
-        if newest.attempt > mark.attempt or (reopens and newest.attempt == mark.attempt):
-            return
-        if reopens:
-            self._checks.create(wanted)
-        else:
-            self._checks.update(run.id, wanted)
-
-
-def _plan_of(wanted: CheckPayload) -> str | None:
-    mark = mark_of(wanted.external_id)
-    return mark.plan if mark else None

@@ -20,9 +20,12 @@ _SHOWN: Final = 200
 _CLOSE: Final = 0.75
 _WORD: Final = re.compile(r'[A-Za-z-]+=["“][^"“”]*["”]|[^\s"“”]+|["“”]')
 _LEVELS: Final = re.compile(r"all|\d(-\d)?(,\d(-\d)?){0,9}", re.ASCII)
+_LEVEL: Final = re.compile(r"\d", re.ASCII)
 _MODEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,95}", re.ASCII)
 _SUITE: Final = re.compile("|".join(Suite))
 _REASON: Final = re.compile(r"\S.{9,500}")
+_REASON_WORDS: Final = 3
+_REASON_LETTERS: Final = 6
 _SHA: Final = re.compile(COMMIT_PATTERN)
 
 
@@ -77,15 +80,26 @@ _DRY_RUN: Final = Option(
     name="dry-run", shows="dry-run", pattern=None, expects="", says="say what would run, run nothing"
 )
 _FORCE: Final = Option(
-    name="force", shows="force", pattern=None, expects="", says="run although the changed files need nothing"
+    name="force",
+    shows="force",
+    pattern=None,
+    expects="",
+    says="run although nothing is needed, or although it is proven already",
 )
 _FAILED: Final = Option(name="failed", shows="failed", pattern=None, expects="", says="only what did not pass")
 _REASON_OPTION: Final = Option(
     name="reason",
     shows='reason="…"',
     pattern=_REASON,
-    expects="10 to 500 characters in quotes",
+    expects="10 to 500 characters in quotes, three words or more",
     says="why it may be merged",
+)
+
+_ONE_SUITE: Final = Option(
+    name="suite", shows="suite=verl|nemo-rl", pattern=_SUITE, expects="verl or nemo-rl", says="its suite"
+)
+_ONE_LEVEL: Final = Option(
+    name="level", shows="level=2", pattern=_LEVEL, expects="one number: a waiver is for one level", says="its number"
 )
 
 GRAMMAR: Final = (
@@ -96,11 +110,11 @@ GRAMMAR: Final = (
     ),
     Form(word="explain", says="say which levels the changed files need, and why"),
     Form(word="rerun", says="run again on the same commit", options=(_FAILED,)),
-    Form(word="cancel", says="stop what is running"),
+    Form(word="cancel", says="end what runs on this commit"),
     Form(
         word="waive",
         says="accept one level that did not pass",
-        options=(_SUITE_OPTION, _LEVEL_OPTION, _REASON_OPTION),
+        options=(_ONE_SUITE, _ONE_LEVEL, _REASON_OPTION),
         needs=("suite", "level", "reason"),
     ),
     Form(word="help", says="show this"),
@@ -201,11 +215,11 @@ def text_of(command: Command | CommandError) -> str:
 def usage() -> str:
     """The help text, one command a line, options indented."""
     lines: list[str] = []
-    explained: set[str] = set()
+    explained: set[Option] = set()
     for form in GRAMMAR:
         lines.append(f"{form.usage}\n    {form.says}")
-        lines += [f"      {o.shows:<22} {o.says}" for o in form.options if o.name not in explained]
-        explained |= {option.name for option in form.options}
+        lines += [f"      {o.shows:<22} {o.says}" for o in form.options if o not in explained]
+        explained |= set(form.options)
     return "\n".join(lines)
 
 
@@ -319,10 +333,15 @@ def _build_run(values: Mapping[str, str], shown: str) -> Command | CommandError:
 
 
 def _build_waive(values: Mapping[str, str], shown: str) -> Command | CommandError:
-    levels = _numbers(values["level"])
-    if levels is None or len(levels) != 1:
-        return CommandError(line=shown, problem=f"level={values['level']}: a waiver is for one level")
-    return Waive(suite=Suite(values["suite"]), level=levels[0], reason=values["reason"])
+    if not _is_reason(values["reason"]):
+        return CommandError(line=shown, problem='reason="…": a sentence that says why this may be merged')
+    return Waive(suite=Suite(values["suite"]), level=int(values["level"]), reason=values["reason"])
+
+
+def _is_reason(text: str) -> bool:
+    """Whether it has words: three of them, and more than a key held down."""
+    words = {word.lower() for word in text.split() if sum(map(str.isalpha, word)) > 1}
+    return len(words) >= _REASON_WORDS and len(set(text.lower())) >= _REASON_LETTERS
 
 
 def _numbers(text: str) -> tuple[int, ...] | None:

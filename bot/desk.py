@@ -1,17 +1,18 @@
 """What planning works with, and the questions that every kind of event asks of GitHub. No rules of its own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
-from bot.checks import is_own
+from bot.board import Board
 from bot.policy import Policy
 from bot.ports import ChangedFiles, Checks, Pulls, Roles
+from bot.proofs import authenticated, proven
 from bot.roles import Role
 from levels.catalogue import Catalogue
 from levels.errors import GitHubError
 from levels.model import Commit
-from levels.plan import Consent, Decision, LegModel, Plan, Reply, Selection, build_legs
+from levels.plan import Consent, Decision, Leg, LegModel, Plan, Proven, Reply, Selection, build_legs
 
 Selector = Callable[[ChangedFiles, tuple[str, ...]], Selection]
 """Changed files, and why they may not be all, to a Selection."""
@@ -37,6 +38,15 @@ class Desk:
     rerun_by: str = ""
     """Who pressed re-run, when somebody did."""
     product_commit: Commit | None = None
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    """GitHub's clock."""
+    _boards: dict[Commit, Board] = field(default_factory=dict, repr=False)
+
+    def board(self, head: Commit) -> Board:
+        """Our checks on `head`, read once a process."""
+        if head not in self._boards:
+            self._boards[head] = Board(self.checks, head, self.bot_login)
+        return self._boards[head]
 
     def selection(self, list_files: Callable[[], ChangedFiles]) -> Selection:
         """What the rules select; a list that cannot be had or is cut selects more, never less."""
@@ -59,8 +69,8 @@ class Desk:
 
     def check_since(self, head: Commit) -> datetime | None:
         """When a check of ours first stood on `head`."""
-        times = [run.since for run in self.checks.on(head) if run.since and is_own(run, self.bot_login)]
-        return min(times, default=None)
+        mains = (one for one in self.board(head).entries if one.mark.leg is None)
+        return min((one.run.since for one in mains if one.run.since), default=None)
 
     def merge_base(self, base: Commit, head: Commit) -> Commit | None:
         """The merge base; null when GitHub cannot say."""
@@ -97,9 +107,17 @@ class Desk:
         )
 
     def run(
-        self, *, number: int, base: Commit | None, consent: Consent, selection: Selection, model: LegModel | None
+        self,
+        *,
+        number: int | None,
+        base: Commit | None,
+        consent: Consent,
+        selection: Selection,
+        model: LegModel | None,
+        ask: str,
+        reuse: bool = True,
     ) -> Plan:
-        """A Plan that runs `selection` on the consented commit."""
+        """A Plan that runs `selection` on the consented commit, without the legs that are proven there already."""
         legs = build_legs(
             self.catalogue,
             selection,
@@ -109,10 +127,15 @@ class Desk:
             model=model,
             bridge_base=base,
         )
+        done = self._proven(legs, consent.commit) if reuse else ()
+        legs = tuple(leg for leg in legs if leg.id not in {one.leg for one in done})
         names = ", ".join(leg.title for leg in legs)
+        because = f"{names}: asked for by {consent.actor} through {consent.via}"
+        if not legs:
+            because = ", ".join(f"{one.suite.label} L{one.level}" for one in done) + " passed before on this commit"
         return Plan(
-            decision=Decision.RUN,
-            because=f"{names}: asked for by {consent.actor} through {consent.via}",
+            decision=Decision.RUN if legs else Decision.PROVEN,
+            because=because,
             repository=self.repository,
             pull_request=number,
             head=consent.commit,
@@ -124,4 +147,17 @@ class Desk:
             convergence=self.policy.convergence,
             attempt=self.attempt,
             product_commit=self.product_commit,
+            ask=ask,
+            proven=done,
         )
+
+    def _proven(self, legs: tuple[Leg, ...], head: Commit) -> tuple[Proven, ...]:
+        """What need not run again. Without an app of our own nothing is believed; without an answer everything runs."""
+        if not authenticated(self.bot_login):
+            return ()
+        max_age = timedelta(hours=self.policy.proof_max_age_hours)
+        try:
+            board = self.board(head)
+        except GitHubError:
+            return ()
+        return proven(legs, board, product_commit=self.product_commit, now=self.now(), max_age=max_age)

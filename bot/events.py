@@ -17,6 +17,9 @@ MAX_BODY: Final = 70_000
 """Characters of a comment; GitHub refuses more than 65,536. Source: GITHUB.md section 6."""
 
 
+_STOPS: Final = frozenset({"closed", "converted_to_draft"})
+
+
 class Action(StrEnum):
     """What happened to a pull request, apart from labels."""
 
@@ -68,6 +71,16 @@ class PullChanged(Record, frozen=True, kw_only=True):
     pull: Pull
     action: Action
     actor: str
+    before: Commit | None = None
+    """The head until now, when this is a push."""
+
+
+class PullStopped(Record, frozen=True, kw_only=True):
+    """A pull request was closed, merged or made a draft: nobody waits for its run any more."""
+
+    repository: Repository
+    pull: Pull
+    actor: str
 
 
 class CommentCreated(Record, frozen=True, kw_only=True):
@@ -88,6 +101,9 @@ class MergeGroup(Record, frozen=True, kw_only=True):
     repository: Repository
     head: Commit
     base: Commit
+    branch: str
+    """Of the group: `gh-readonly-queue/main/pr-12-<commit that it is built on>`."""
+    actor: str
 
 
 class Ignored(Record, frozen=True, kw_only=True):
@@ -98,7 +114,7 @@ class Ignored(Record, frozen=True, kw_only=True):
 
 T = TypeVar("T", bound=msgspec.Struct)
 
-Event = LabelAdded | LabelRemoved | PullChanged | CommentCreated | MergeGroup | Ignored
+Event = LabelAdded | LabelRemoved | PullChanged | PullStopped | CommentCreated | MergeGroup | Ignored
 
 
 # The payload's own shapes: unknown fields are GitHub's business, sizes and types are checked.
@@ -157,6 +173,7 @@ class _PullEvent(msgspec.Struct):
     repository: _Repo
     sender: _User
     label: _Label | None = None
+    before: Commit | None = None
 
 
 class _Issue(msgspec.Struct):
@@ -183,12 +200,20 @@ class _CommentEvent(msgspec.Struct):
 class _Group(msgspec.Struct):
     head_sha: Commit
     base_sha: Commit
+    head_ref: _Text
 
 
 class _GroupEvent(msgspec.Struct):
     action: _Text
     merge_group: _Group
     repository: _Repo
+    sender: _User
+
+
+_WHY_IGNORED: Final = {
+    "pull_request": "pull_request runs without a usable token for forks; the caller must use pull_request_target",
+    "schedule": "schedule: only the reconciler works",
+}
 
 
 def parse(data: bytes, *, name: str, labels: Collection[str], bot_login: str) -> Event:
@@ -216,14 +241,14 @@ def parse(data: bytes, *, name: str, labels: Collection[str], bot_login: str) ->
             if group.action != "checks_requested":
                 return Ignored(reason=f"merge_group {group.action}: no checks are asked for")
             return MergeGroup(
-                repository=group.repository.full_name, head=group.merge_group.head_sha, base=group.merge_group.base_sha
-            )
-        case "pull_request":
-            return Ignored(
-                reason="pull_request runs without a usable token for forks; the caller must use pull_request_target"
+                repository=group.repository.full_name,
+                head=group.merge_group.head_sha,
+                base=group.merge_group.base_sha,
+                branch=group.merge_group.head_ref.removeprefix("refs/heads/"),
+                actor=group.sender.login,
             )
         case _:
-            return Ignored(reason=f"event {name[:100]} starts nothing here")
+            return Ignored(reason=_WHY_IGNORED.get(name, f"event {name[:100]} starts nothing here"))
 
 
 def _pull_event(event: _PullEvent, labels: Collection[str]) -> Event:
@@ -232,8 +257,14 @@ def _pull_event(event: _PullEvent, labels: Collection[str]) -> Event:
         return _label_event(event, pull, labels)
     if event.action in set(Action) and pull.open:
         return PullChanged(
-            repository=event.repository.full_name, pull=pull, action=Action(event.action), actor=event.sender.login
+            repository=event.repository.full_name,
+            pull=pull,
+            action=Action(event.action),
+            actor=event.sender.login,
+            before=event.before,
         )
+    if event.action in _STOPS:
+        return PullStopped(repository=event.repository.full_name, pull=pull, actor=event.sender.login)
     return Ignored(reason=f"pull request {event.action}: nothing to run")
 
 

@@ -78,6 +78,11 @@ def may_ask(role: Role | None, actor: str, policy: Policy) -> Refused | None:
     return _role_refusal(role, actor, policy.minimum_role_to_ask, "reading a command")
 
 
+def may_run(role: Role | None, actor: str, policy: Policy, doing: str) -> Refused | None:
+    """Why this person may not start or end a run; null when they may."""
+    return _role_refusal(role, actor, policy.minimum_role, doing)
+
+
 def _by_role(ask: Ask, facts: Facts, policy: Policy) -> Refused | None:
     return _role_refusal(facts.role, ask.actor, policy.minimum_role, f"checking who asked by {_via(ask)}")
 

@@ -1,4 +1,4 @@
-"""The only importer of PyGithub: implements Pulls, Roles, Checks and Comments. What to write is decided elsewhere.
+"""The only importer of PyGithub: implements the Protocols of bot/ports.py. What to write is decided elsewhere.
 
 What PyGithub's own retries leave open is closed here (GITHUB.md section 13): PATCH is retried; a connection that
 breaks is retried; a create is never repeated blindly, but looked for first.
@@ -7,7 +7,8 @@ breaks is retried; a create is never repeated blindly, but looked for first.
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -17,7 +18,18 @@ import requests
 from github import Auth, Github, GithubException, GithubRetry
 
 from bot.events import Pull, PullPayload
-from bot.ports import ChangedFile, ChangedFiles, CheckPayload, CheckRun, Comment, NotFoundError
+from bot.ports import (
+    ChangedFile,
+    ChangedFiles,
+    CheckPayload,
+    CheckRun,
+    Comment,
+    ConflictError,
+    Job,
+    NotFoundError,
+    Run,
+    Step,
+)
 from bot.roles import Role, role_from
 from levels.errors import GitHubError, UsageError
 from levels.model import Commit
@@ -28,9 +40,12 @@ MAX_FILES: Final = 3_000
 MAX_COMPARED: Final = 300
 """Files of a comparison that GitHub lists. Source: GITHUB.md section 6."""
 MAX_PAGES: Final = 100
+MAX_ANNOTATIONS: Final = 50
+"""Of one request. Source: GITHUB.md section 3."""
 USER_AGENT: Final = "bridge-e2e"
 _FORBIDDEN: Final = 403
 _NOT_FOUND: Final = 404
+_CONFLICT: Final = 409
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 _LATER: Final = "re-run the failed job in some minutes; https://www.githubstatus.com says how GitHub is"
@@ -151,6 +166,13 @@ class _Permission(msgspec.Struct):
     role_name: str = ""
 
 
+class _Output(msgspec.Struct):
+    title: str | None = None
+    summary: str | None = None
+    text: str | None = None
+    annotations_count: int = 0
+
+
 class _CheckRun(msgspec.Struct):
     id: int
     name: str
@@ -158,7 +180,11 @@ class _CheckRun(msgspec.Struct):
     conclusion: str | None = None
     external_id: str | None = None
     started_at: datetime | None = None
+    completed_at: datetime | None = None
     app: _App | None = None
+    html_url: str | None = None
+    details_url: str | None = None
+    output: _Output = msgspec.field(default_factory=_Output)
 
     def record(self) -> CheckRun:
         return CheckRun(
@@ -169,6 +195,13 @@ class _CheckRun(msgspec.Struct):
             external_id=self.external_id or "",
             since=self.started_at,
             author=f"{self.app.slug}[bot]" if self.app else "",
+            completed=self.completed_at,
+            title=self.output.title or "",
+            summary=self.output.summary or "",
+            text=self.output.text or "",
+            url=self.html_url,
+            details_url=self.details_url,
+            annotations=self.output.annotations_count,
         )
 
 
@@ -181,14 +214,82 @@ class _Comment(msgspec.Struct):
     body: str | None = None
     user: _Name | None = None
     html_url: str | None = None
+    issue_url: str = ""
+    updated_at: datetime | None = None
 
     def record(self) -> Comment:
-        author = self.user.login if self.user else "ghost"
-        return Comment(id=self.id, author=author, body=self.body or "", url=self.html_url)
+        number = self.issue_url.rpartition("/")[2]
+        return Comment(
+            id=self.id,
+            author=self.user.login if self.user else "ghost",
+            body=self.body or "",
+            url=self.html_url,
+            number=int(number) if number.isascii() and number.isdigit() else None,
+            updated=self.updated_at,
+        )
+
+
+class _Step(msgspec.Struct):
+    name: str
+    status: str
+    conclusion: str | None = None
+
+
+class _Job(msgspec.Struct):
+    name: str
+    status: str
+    created_at: datetime
+    conclusion: str | None = None
+    labels: list[str] = []
+    steps: list[_Step] = []
+
+    def record(self) -> Job:
+        steps = (Step(name=step.name, status=step.status, conclusion=step.conclusion) for step in self.steps)
+        return Job(
+            name=self.name,
+            status=self.status,
+            conclusion=self.conclusion,
+            created=self.created_at,
+            labels=tuple(self.labels),
+            steps=tuple(steps),
+        )
+
+
+class _Jobs(msgspec.Struct):
+    jobs: list[_Job]
+
+
+class _Run(msgspec.Struct):
+    id: int
+    head_sha: str
+    created_at: datetime
+    status: str | None = None
+    conclusion: str | None = None
+    run_attempt: int = 1
+    path: str = ""
+
+    def record(self) -> Run:
+        return Run(
+            id=self.id,
+            head=self.head_sha,
+            status=self.status or "",
+            conclusion=self.conclusion,
+            attempt=self.run_attempt,
+            path=self.path,
+        )
+
+
+class _Runs(msgspec.Struct):
+    workflow_runs: list[_Run]
+
+
+class _Ref(msgspec.Struct):
+    ref: str
+    object: _CommitName
 
 
 class Api:
-    """One repository of GitHub. `pulls`, `roles`, `checks` and `comments` implement the Protocols of bot/ports.py."""
+    """One repository of GitHub. Its parts implement the Protocols of bot/ports.py."""
 
     def __init__(self, client: Github, repository: str, pace: Pace) -> None:
         self._client = client
@@ -198,6 +299,14 @@ class Api:
         self.roles = _Roles(self)
         self.checks = _Checks(self)
         self.comments = _Comments(self)
+        self.runs = _WorkflowRuns(self)
+        self._now: datetime | None = None
+
+    def now(self) -> datetime:
+        """GitHub's clock, as its last answer showed it; the machine's own when no answer shows any."""
+        if self._now is None:
+            self.get("", dict[str, Any])
+        return self._now or datetime.now(UTC)
 
     def get(self, path: str, kind: type[T], **parameters: str | int) -> T:
         """The answer to a GET below the repository, as `kind`."""
@@ -208,7 +317,7 @@ class Api:
         self._patiently(lambda: self._once("PATCH", path, dict[str, Any], {}, body))
 
     def post(
-        self, path: str, body: Mapping[str, object], kind: type[T], find: Callable[[], T | None] = lambda: None
+        self, path: str, body: Mapping[str, object] | None, kind: type[T], find: Callable[[], T | None] = lambda: None
     ) -> T:
         """Create something below the repository, once.
 
@@ -242,7 +351,8 @@ class Api:
         url = self._repo + path
         doing = f"{method} {url}"
         try:
-            _, data = self._client.requester.requestJsonAndCheck(method, url, dict(parameters), input=body)
+            headers, data = self._client.requester.requestJsonAndCheck(method, url, dict(parameters), input=body)
+            self._now = _date_of(headers) or self._now
             return msgspec.convert(data, kind)
         except GithubException as error:
             raise _refusal(doing, error, self._pace, repeat=method == "POST") from error
@@ -260,12 +370,23 @@ class Api:
             ) from error
 
 
+def _date_of(headers: Mapping[str, Any]) -> datetime | None:
+    """The answer's `Date`; null when it has none that can be read."""
+    text = next((str(value) for key, value in headers.items() if key.lower() == "date"), "")
+    try:
+        return parsedate_to_datetime(text)
+    except ValueError:
+        return None
+
+
 def _refusal(doing: str, error: GithubException, pace: Pace, *, repeat: bool) -> GitHubError:
     """The error behind a status. `repeat`: nobody has tried again yet, so a passing trouble is worth it."""
     message = error.data.get("message", "") if isinstance(error.data, dict) else ""
     found = f"status {error.status} {str(message)[:200]!r}"
     if error.status == _NOT_FOUND:
         return NotFoundError(doing=doing, found=found, expected="something there", next_step=_NEXT[_NOT_FOUND])
+    if error.status == _CONFLICT:
+        return ConflictError(doing=doing, found=found, expected="success", next_step=_LATER)
     wait = _asked_wait(error, str(message), pace)
     if repeat and (error.status >= _SERVER_ERROR or wait is not None):
         transient = _TransientError(doing=doing, found=found, expected="an answer", next_step=_LATER)
@@ -305,6 +426,10 @@ class _Pulls:
         files = tuple(file.record() for file in self._api.get(f"/compare/{base}...{head}", _Comparison).files)
         return ChangedFiles(files=files, truncated=len(files) >= MAX_COMPARED)
 
+    def branches(self, prefix: str) -> dict[str, Commit]:
+        found = self._api.get(f"/git/matching-refs/heads/{quote(prefix)}", list[_Ref])
+        return {ref.ref.removeprefix("refs/heads/"): ref.object.sha for ref in found}
+
 
 class _Roles:
     def __init__(self, api: Api) -> None:
@@ -328,9 +453,9 @@ class _Checks:
         found = (run.record() for page in pages for run in page.check_runs)
         return tuple(sorted(found, key=lambda run: run.id))
 
-    def create(self, payload: CheckPayload) -> int:
+    def create(self, payload: CheckPayload, is_it: Callable[[CheckRun], bool]) -> int:
         def find() -> _CheckRun | None:
-            same = (run for run in self.on(payload.head) if run.external_id == payload.external_id)
+            same = (run for run in self.on(payload.head) if is_it(run))
             return next((_CheckRun(id=run.id, name=run.name, status=run.status) for run in same), None)
 
         body = {**_check_body(payload), "head_sha": payload.head}
@@ -346,7 +471,7 @@ def _check_body(payload: CheckPayload) -> dict[str, object]:
         "name": payload.name,
         "external_id": payload.external_id,
         "status": payload.status.value,
-        "output": {"title": payload.title, "summary": payload.summary},
+        "output": _output(payload),
     }
     if payload.conclusion is not None:
         body["conclusion"] = payload.conclusion.value
@@ -355,12 +480,36 @@ def _check_body(payload: CheckPayload) -> dict[str, object]:
     return body
 
 
+def _output(payload: CheckPayload) -> dict[str, object]:
+    output: dict[str, object] = {"title": payload.title, "summary": payload.summary}
+    if payload.text:
+        output["text"] = payload.text
+    if payload.annotations:
+        output["annotations"] = [
+            {
+                "path": one.path,
+                "start_line": one.line,
+                "end_line": one.line,
+                "annotation_level": one.level,
+                "title": one.title,
+                "message": one.message,
+            }
+            for one in payload.annotations[:MAX_ANNOTATIONS]
+        ]
+    return output
+
+
 class _Comments:
     def __init__(self, api: Api) -> None:
         self._api = api
 
     def all(self, number: int) -> tuple[Comment, ...]:
         pages = self._api.pages(f"/issues/{number}/comments", list[_Comment], len)
+        return tuple(comment.record() for page in pages for comment in page)
+
+    def recent(self, since: datetime) -> tuple[Comment, ...]:
+        asked = {"sort": "updated", "direction": "desc", "since": since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+        pages = self._api.pages("/issues/comments", list[_Comment], len, **asked)
         return tuple(comment.record() for page in pages for comment in page)
 
     def create(self, number: int, body: str, is_it: Callable[[Comment], bool]) -> Comment:
@@ -378,3 +527,32 @@ class _Comments:
     def react(self, comment: int, content: str) -> None:
         # Reacting again answers 200 with the same reaction, so that this create may be repeated.
         self._api.post(f"/issues/comments/{comment}/reactions", {"content": content}, dict[str, Any])
+
+
+class _WorkflowRuns:
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def run(self, number: int) -> Run:
+        return self._api.get(f"/actions/runs/{number}", _Run).record()
+
+    def of_event(self, event: str, since: datetime) -> tuple[Run, ...]:
+        found: list[Run] = []
+        for page in self._api.pages("/actions/runs", _Runs, lambda a: len(a.workflow_runs), event=event):
+            # Newest first.
+            young = [run.record() for run in page.workflow_runs if run.created_at >= since]
+            found += young
+            if len(young) < len(page.workflow_runs):
+                break
+        return tuple(found)
+
+    def jobs(self, number: int) -> tuple[Job, ...]:
+        pages = self._api.pages(f"/actions/runs/{number}/jobs", _Jobs, lambda a: len(a.jobs), filter="latest")
+        return tuple(job.record() for page in pages for job in page.jobs)
+
+    def cancel(self, number: int) -> None:
+        try:
+            # Asking twice is asking once, so that this POST may be repeated.
+            self._api.post(f"/actions/runs/{number}/cancel", None, dict[str, Any])
+        except ConflictError:
+            return

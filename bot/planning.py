@@ -2,17 +2,31 @@
 
 from typing import assert_never
 
+import msgspec
+
 from bot.answering import answer
 from bot.choosing import Wish
+from bot.commands import RunE2E
 from bot.desk import Desk
-from bot.events import Action, CommentCreated, Event, Ignored, LabelAdded, LabelRemoved, MergeGroup, PullChanged
+from bot.events import (
+    Action,
+    CommentCreated,
+    Event,
+    Ignored,
+    LabelAdded,
+    LabelRemoved,
+    MergeGroup,
+    PullChanged,
+    PullStopped,
+)
 from bot.gate import Ask, ByLabel, Facts, Refused, decide
 from bot.phrases import how_to_ask, named, reason_of, refusal, why_nothing
+from bot.queueing import grouped
 from bot.running import admitted
 from levels.plan import Decision, Plan
 
 
-def plan(event: Event, desk: Desk) -> Plan:
+def plan(event: Event, desk: Desk) -> Plan:  # noqa: PLR0911 - one branch for each kind of event
     """What is to be done about `event`.
 
     Raises:
@@ -27,7 +41,9 @@ def plan(event: Event, desk: Desk) -> Plan:
         case CommentCreated():
             return answer(event, desk)
         case MergeGroup():
-            return _grouped(event, desk)
+            return grouped(event, desk)
+        case PullStopped():
+            return _stopped(event, desk)
         case LabelRemoved():
             because = f"label {event.label} was removed; what already runs goes on"
             return desk.plan(Decision.IGNORED, because, number=event.pull.number)
@@ -47,7 +63,8 @@ def _changed(event: PullChanged, desk: Desk) -> Plan:
         decision, because = Decision.VOID, f"new commits arrived; {how_to_ask(pull.head)}"
     else:
         decision, because = Decision.NOT_ASKED, f"{named(selection)} needed; {how_to_ask(pull.head)}"
-    return desk.plan(decision, because, number=pull.number, head=pull.head, selection=selection)
+    planned = desk.plan(decision, because, number=pull.number, head=pull.head, selection=selection)
+    return msgspec.structs.replace(planned, replaces=event.before)
 
 
 def _labelled(event: LabelAdded, desk: Desk) -> Plan:
@@ -62,12 +79,17 @@ def _labelled(event: LabelAdded, desk: Desk) -> Plan:
         )
     labels = tuple(dict.fromkeys((event.label, *pull.labels)))
     wish = Wish(words=f"label {event.label}", suites=desk.policy.suites(labels))
-    return admitted(desk, number=pull.number, base=pull.base, consent=answered.consent, selection=selection, wish=wish)
+    again = RunE2E(suite=wish.suites[0] if len(wish.suites) == 1 else None).text
+    return admitted(
+        desk, number=pull.number, base=pull.base, consent=answered.consent, selection=selection, wish=wish, ask=again
+    )
 
 
-def _grouped(event: MergeGroup, desk: Desk) -> Plan:
-    selection = desk.selection(lambda: desk.pulls.compared(event.base, event.head))
-    if not selection.chosen:
-        return desk.plan(Decision.NOT_NEEDED, why_nothing(selection), head=event.head, selection=selection)
-    because = f"{named(selection)} needed, and this release does not carry a proof from a pull request into the queue"
-    return desk.plan(Decision.NOT_ASKED, because, head=event.head, selection=selection)
+def _stopped(event: PullStopped, desk: Desk) -> Plan:
+    """What still runs is ended; where nothing runs, nothing is said."""
+    pull = event.pull
+    state = "made a draft" if pull.open else "closed"
+    if not desk.board(pull.head).unfinished:
+        return desk.plan(Decision.IGNORED, f"pull request {state}: nothing runs", number=pull.number)
+    because = f"pull request {state} by {event.actor}"
+    return desk.plan(Decision.CANCEL, because, number=pull.number, head=pull.head)

@@ -1,5 +1,6 @@
 """Who may ask for what, as data. Deciding about one person never belongs here (gate.py)."""
 
+from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,15 @@ from levels.plan import Convergence
 Label = Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
 """A label name. Source: GITHUB.md section 6, 50 characters."""
 Seconds = Annotated[int, msgspec.Meta(ge=0, le=86_400)]
+
+
+class MergeQueue(StrEnum):
+    """What answers for a group of the merge queue."""
+
+    CARRY = "carry"
+    """The proofs on the heads of its pull requests."""
+    RUN = "run"
+    """Level 0 on the group's own commit."""
 
 
 class Settled(Record, frozen=True, kw_only=True):
@@ -35,6 +45,11 @@ class Policy(Record, frozen=True, kw_only=True):
     settled_seconds: Settled
     convergence: tuple[Convergence, ...] = ()
     """Metric thresholds agreed before any run; only they let a verdict say `converged`."""
+    proof_max_age_hours: Annotated[int, msgspec.Meta(ge=0, le=720)] = 168
+    """How long a Pass on the same commit, with the same key, need not be repeated."""
+    queue_limit_minutes: Annotated[int, msgspec.Meta(ge=1, le=1_440)] = 720
+    """How long a leg may wait for a runner. GitHub itself gives up after 24 hours. Source: GITHUB.md section 6."""
+    merge_queue: MergeQueue = MergeQueue.CARRY
 
     def suites(self, labels: tuple[str, ...]) -> tuple[Suite, ...]:
         """The suites that `labels` ask for together, in the order of Suite."""

@@ -129,7 +129,7 @@ def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: 
         verdict,
         catalogue=work.levels(),
         summarize=SUMMARIZE,
-        attempt=order[1],
+        order=order,
         trouble=trouble,
     )
     if trouble is not None:
@@ -138,7 +138,7 @@ def _report(options: argparse.Namespace, env: Settings, pace: Pace | None, err: 
         with writing(options.dry_run, "what would be published"):
             reporting.write_files(composed, options.dry_run)
     else:
-        _publish(composed, plan, env, order, pace)
+        _publish(composed, plan, verdict, env, order, pace)
     outcome = verdict.outcome if verdict else Outcome.BLOCKED
     return CODES[outcome] if options.exit_code else ExitCode.PASS
 
@@ -152,12 +152,19 @@ def _verdict(path: Path | None, plan: Plan) -> tuple[Verdict | None, E2EError | 
         return None, error
 
 
-def _publish(composed: reporting.Report, plan: Plan, env: Settings, order: tuple[int, int], pace: Pace | None) -> None:
+def _publish(
+    composed: reporting.Report,
+    plan: Plan,
+    verdict: Verdict | None,
+    env: Settings,
+    order: tuple[int, int],
+    pace: Pace | None,
+) -> None:
     """GitHub first: a page of the job that cannot be written leaves no check open."""
     api = work.connect(env, pace)
     try:
         reporting.publish(
-            composed, plan, checks=api.checks, comments=api.comments, bot_login=env.bot_login, order=order
+            composed, plan, verdict, checks=api.checks, comments=api.comments, bot_login=env.bot_login, order=order
         )
     finally:
         if env.summary is not None:
@@ -173,6 +180,6 @@ def _tell_crash(env: Settings, pace: Pace | None) -> None:
         checks=api.checks,
         comments=api.comments,
         bot_login=env.bot_login,
-        attempt=env.run_attempt,
+        order=(env.run_id, env.run_attempt),
         run_url=env.run_url,
     )

@@ -120,6 +120,11 @@ def crashed(run_url: str | None) -> str:
     return _render("crashed", run_url=run_url)
 
 
+def ended(title: str, run_url: str | None) -> str:
+    """What the comment says about a run without a result."""
+    return _render("ended", title=title, run_url=run_url)
+
+
 def reply(plan: Plan, answer: Reply, catalogue: Catalogue) -> str:
     """The answers to a comment or a label, in one text."""
     parts = [

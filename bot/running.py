@@ -7,7 +7,7 @@ from levels.model import Commit
 from levels.plan import Consent, Decision, LegModel, Plan, Reply, Selection
 
 
-def admitted(
+def admitted(  # noqa: PLR0913 - one keyword for each thing that a run is made of
     desk: Desk,
     *,
     number: int,
@@ -15,7 +15,9 @@ def admitted(
     consent: Consent,
     selection: Selection,
     wish: Wish,
+    ask: str,
     model: LegModel | None = None,
+    reuse: bool = True,
 ) -> Plan:
     """Run, not needed, not asked for what is needed, or void because the head moved meanwhile.
 
@@ -40,7 +42,9 @@ def admitted(
         reply = Reply(template="not-needed", values={"actor": consent.actor, "because": because})
         return desk.plan(decision, because, number=number, head=head, selection=chosen, reply=reply)
     merge_base = desk.merge_base(base, head)
-    return desk.run(number=number, base=merge_base, consent=consent, selection=chosen, model=model)
+    return desk.run(
+        number=number, base=merge_base, consent=consent, selection=chosen, model=model, ask=ask, reuse=reuse
+    )
 
 
 def _why_not_run(selection: Selection, chosen: Selection, wish: Wish, head: Commit) -> tuple[Decision, str]:

@@ -40,6 +40,8 @@ class Settings:
     """Who pressed re-run; the event's sender in a first attempt."""
     product_commit: str | None
     policy: Path | None
+    workflow: str
+    """Path of the caller's workflow file, as `.github/workflows/bridge-e2e.yml`; empty outside a workflow."""
 
     @property
     def run_url(self) -> str | None:
@@ -72,6 +74,7 @@ def read(environ: Mapping[str, str] | None = None) -> Settings:
         triggering_actor=env.get("GITHUB_TRIGGERING_ACTOR", ""),
         product_commit=commit if re.search(COMMIT_PATTERN, commit) else None,
         policy=_path(env, "BRIDGE_E2E_POLICY"),
+        workflow=_workflow(env.get("GITHUB_WORKFLOW_REF", "")),
     )
 
 
@@ -106,6 +109,11 @@ def _repository(text: str) -> str:
             next_step="run inside a workflow, or set it",
         )
     return text
+
+
+def _workflow(ref: str) -> str:
+    """The path in `owner/name/.github/workflows/file.yml@refs/heads/main`."""
+    return "/".join(ref.partition("@")[0].split("/")[2:])
 
 
 def _path(env: Mapping[str, str], name: str) -> Path | None:

@@ -98,6 +98,7 @@ def desk(env: Settings, api: github.Api, rights: policy.Policy) -> Desk:
         attempt=env.run_attempt,
         rerun_by=env.triggering_actor if env.run_attempt > 1 else "",
         product_commit=env.product_commit,
+        now=api.now,
     )
 
 

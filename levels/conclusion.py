@@ -32,8 +32,14 @@ class GateState(StrEnum):
     QUEUE_LIMIT = "queue-limit"
     WAIVED = "waived"
     SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    """Somebody ended it: a command, or the pull request was closed or made a draft."""
     PLAN_CRASHED = "plan-crashed"
     REFUSED = "refused"
+    CARRIED = "carried"
+    """A merge group: every pull request in it is proven on its own head."""
+    UNPROVEN = "unproven"
+    """A merge group that nothing proves; it is said at once and never left pending."""
 
 
 class Conclusion(Record, frozen=True, kw_only=True):
@@ -86,10 +92,16 @@ def conclude(  # noqa: C901, PLR0912 - one branch for each row of the table
             word, title = "success", f"Waived {detail}".rstrip()
         case GateState.SUPERSEDED:
             word, title = "cancelled", detail or "superseded by a newer run"
+        case GateState.CANCELLED:
+            word, title = "cancelled", detail or "cancelled"
         case GateState.PLAN_CRASHED:
             word, title = "failure", f"the plan could not be made{': ' + detail if detail else ''}"
         case GateState.REFUSED:
             word, title = "action_required", f"not started{': ' + detail if detail else ''}"
+        case GateState.CARRIED:
+            word, title = "success", f"proved on PR heads, not on the combination{': ' + detail if detail else ''}"
+        case GateState.UNPROVEN:
+            word, title = "failure", f"not proven{': ' + detail if detail else ''}"
         case _:
             assert_never(state)
     return Conclusion(
@@ -155,22 +167,29 @@ def _waived(leg: LegVerdict, waivers: dict[str, str]) -> bool:
     return leg.leg in waivers and leg.boundary is not Boundary.BRIDGE_IMPORT and leg.proof == "full"
 
 
+_STATE_OF: Final = {
+    Decision.RUN: GateState.QUEUED,
+    Decision.NOT_NEEDED: GateState.NOT_NEEDED,
+    Decision.NOT_ASKED: GateState.NOT_ASKED,
+    Decision.VOID: GateState.CONSENT_VOID,
+    Decision.REFUSED: GateState.REFUSED,
+    Decision.PROVEN: GateState.PASSED,
+    Decision.CARRIED: GateState.CARRIED,
+    Decision.UNPROVEN: GateState.UNPROVEN,
+    Decision.ANSWER: None,
+    Decision.IGNORED: None,
+    Decision.WAIVED: None,
+    Decision.CANCEL: None,
+}
+"""Null where the plan answers without a row of its own."""
+_UNEXPLAINED: Final = frozenset({GateState.QUEUED, GateState.CONSENT_VOID})
+
+
 def conclude_plan(
     plan: Plan, *, when_not_asked: Literal["success", "action_required"] = "action_required"
 ) -> Conclusion | None:
     """The required check right after planning; None when the plan answers without touching the gate."""
-    match plan.decision:
-        case Decision.RUN:
-            return conclude(GateState.QUEUED)
-        case Decision.NOT_NEEDED:
-            return conclude(GateState.NOT_NEEDED, plan.because)
-        case Decision.NOT_ASKED:
-            return conclude(GateState.NOT_ASKED, plan.because, when_not_asked=when_not_asked)
-        case Decision.VOID:
-            return conclude(GateState.CONSENT_VOID)
-        case Decision.REFUSED:
-            return conclude(GateState.REFUSED, plan.because)
-        case Decision.ANSWER | Decision.IGNORED:
-            return None
-        case _:
-            assert_never(plan.decision)
+    state = _STATE_OF[plan.decision]
+    if state is None:
+        return None
+    return conclude(state, "" if state in _UNEXPLAINED else plan.because, when_not_asked=when_not_asked)

@@ -56,6 +56,16 @@ class Decision(StrEnum):
     REFUSED = "refused"
     ANSWER = "answer"
     """Only a reply: help, explain, dry run, a typo."""
+    PROVEN = "proven"
+    """All that was asked for has an authenticated Pass on this commit already."""
+    WAIVED = "waived"
+    """Somebody accepts levels that did not pass."""
+    CANCEL = "cancel"
+    """What runs is to end: a command, or a pull request that was closed or made a draft."""
+    CARRIED = "carried"
+    """A merge group whose pull requests are all proven on their heads."""
+    UNPROVEN = "unproven"
+    """A merge group with a pull request about which nothing is known that counts."""
     IGNORED = "ignored"
 
 
@@ -179,6 +189,30 @@ class Convergence(Record, frozen=True, kw_only=True):
     """Who agreed on it, and why this number."""
 
 
+class Waiver(Record, frozen=True, kw_only=True):
+    """Somebody's word that one level that did not pass may be merged. It is for one commit."""
+
+    suite: Suite
+    level: int
+    actor: str
+    role: str
+    reason: str
+    commit: Commit
+    comment_id: int
+
+
+class Proven(Record, frozen=True, kw_only=True):
+    """A leg that is not run again: it passed on this very commit with all that decides about it being the same."""
+
+    leg: Id
+    suite: Suite
+    level: int
+    title: str
+    at: str
+    """When its check was completed, by GitHub's clock: ISO 8601."""
+    url: str | None
+
+
 class Command(Record, frozen=True, kw_only=True):
     """A `/run-e2e` command that this plan answers, in its normalized form."""
 
@@ -216,6 +250,13 @@ class Plan(Record, frozen=True, kw_only=True):
     attempt: int = 1
     product_commit: Commit | None = None
     """Our own commit, null in a local run of a dirty tree."""
+    ask: str = ""
+    """The command that asks for the same once more; empty where nothing was asked for."""
+    replaces: Commit | None = None
+    """Earlier head of the pull request: what still runs on it is superseded."""
+    waivers: tuple[Waiver, ...] = ()
+    proven: tuple[Proven, ...] = ()
+    """Asked for, and not among `legs`."""
 
     @property
     def id(self) -> str:

@@ -35,7 +35,7 @@ BOT_PERMISSIONS: Final[Mapping[str, Literal["read", "write"]]] = {
     "contents": "read",
     "issues": "write",
     "pull-requests": "write",
-    "actions": "read",
+    "actions": "write",
 }
 
 
@@ -310,3 +310,24 @@ def add_run(
     )
     repo.runs[run.id] = run
     return run
+
+
+def end_run(state: State, run: WorkflowRun, conclusion: Conclusion) -> None:
+    """The run is over; what had not ended ends like it."""
+    now = state.now()
+    run.status, run.conclusion = "completed", conclusion
+    for job in run.jobs:
+        if job.status != "completed":
+            job.status, job.conclusion, job.completed_at = "completed", conclusion, now
+
+
+def rename(state: State, repo: Repository, full_name: str) -> None:
+    """The repository gets another name; GitHub sends on who asks under the old one."""
+    old = repo.full_name
+    del state.repositories[old]
+    repo.owner, _, repo.name = full_name.partition("/")
+    state.repositories[full_name] = repo
+    state.renamed[old.lower()] = full_name
+    for token in state.tokens.values():
+        if token.repository == old:
+            token.repository = full_name

@@ -22,7 +22,12 @@ NUMBER: Final = 4391
 TOKEN: Final = "ghs_of-the-embedded-github"
 SETTLED: Final = timedelta(minutes=10)
 """How long the pull request's head has stood before the event: longer than any policy's default asks for."""
-PERMISSIONS: Final[Mapping[str, Any]] = {"checks": "write", "contents": "read", "pull-requests": "write"}
+PERMISSIONS: Final[Mapping[str, Any]] = {
+    "actions": "write",
+    "checks": "write",
+    "contents": "read",
+    "pull-requests": "write",
+}
 """What the caller grants. act gives one token to every job, so that the jobs' own lower grants are not rehearsed."""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from bot.rehearsal.call import Answer, Call, Problem, not_found
-from bot.rehearsal.endpoints import checks, codebase, conversation
+from bot.rehearsal.endpoints import actions, checks, codebase, conversation
 from bot.rehearsal.state import State, Token
 from bot.rehearsal.views import Links
 
@@ -39,8 +39,11 @@ ROUTES: Final = (
     Route("GET", f"{REPO}/compare/{{basehead}}", codebase.compare, "contents"),
     Route("GET", f"{REPO}/contents/{{path}}", codebase.get_content, "contents"),
     Route("GET", f"{REPO}/git/ref/{{ref}}", codebase.get_ref, "contents"),
+    Route("GET", f"{REPO}/git/matching-refs/{{ref}}", codebase.list_matching_refs, "contents"),
     Route("GET", PULL, conversation.get_pull, "pull-requests"),
     Route("GET", f"{PULL}/files", conversation.list_files, "pull-requests"),
+    # Before the issue: a word is no number.
+    Route("GET", f"{REPO}/issues/comments", conversation.list_all_comments),
     Route("GET", ISSUE, conversation.get_issue, "conversation"),
     Route("GET", f"{ISSUE}/comments", conversation.list_comments, "conversation"),
     Route("POST", f"{ISSUE}/comments", conversation.create_comment, "conversation"),
@@ -58,9 +61,10 @@ ROUTES: Final = (
     Route("GET", f"{REPO}/check-runs/{{check_run_id}}", checks.get_check_run, "checks"),
     Route("PATCH", f"{REPO}/check-runs/{{check_run_id}}", checks.update_check_run, "checks"),
     Route("GET", f"{REPO}/check-runs/{{check_run_id}}/annotations", checks.list_annotations, "checks"),
-    Route("GET", RUN, codebase.get_run, "actions"),
-    Route("GET", f"{RUN}/jobs", codebase.list_jobs, "actions"),
-    Route("POST", f"{RUN}/cancel", codebase.cancel_run, "actions"),
+    Route("GET", f"{REPO}/actions/runs", actions.list_runs, "actions"),
+    Route("GET", RUN, actions.get_run, "actions"),
+    Route("GET", f"{RUN}/jobs", actions.list_jobs, "actions"),
+    Route("POST", f"{RUN}/cancel", actions.cancel_run, "actions"),
 )
 
 
@@ -141,6 +145,16 @@ def authenticate(state: State, header: str | None) -> Token | None:
     return token
 
 
+def _moved(state: State, links: Links, path: str, params: Mapping[str, str]) -> Answer | None:
+    """The way to a repository's new name; null for one that is where it was."""
+    old = f"{params.get('owner')}/{params.get('repo')}"
+    new = state.renamed.get(old.lower())
+    if new is None:
+        return None
+    url = links.api + path.replace(f"/repos/{old}", f"/repos/{new}", 1)
+    return Answer(status=301, body={"message": "Moved Permanently", "url": url}, headers={"Location": url})
+
+
 class Outcome(NamedTuple):
     """An answer with what is worth writing down about it."""
 
@@ -169,6 +183,9 @@ def answer(state: State, links: Links, request: Request) -> Outcome:
         token = authenticate(state, request.authorization)
         if route is None:
             raise not_found()
+        moved = _moved(state, links, request.path, params)
+        if moved is not None:
+            return Outcome(moved, route, token)
         call = Call(
             state=state,
             links=links,

@@ -219,6 +219,15 @@ class CheckRun(Row, kw_only=True):
     annotations: list[Annotation] = []
 
 
+class Step(Row, kw_only=True):
+    """One step of a job."""
+
+    name: str
+    number: int
+    status: Literal["queued", "in_progress", "completed"] = "queued"
+    conclusion: Conclusion | None = None
+
+
 class Job(Row, kw_only=True):
     """One job of a workflow run."""
 
@@ -232,6 +241,7 @@ class Job(Row, kw_only=True):
     labels: list[str] = []
     runner: str | None = None
     attempt: int = 1
+    steps: list[Step] = []
 
 
 class WorkflowRun(Row, kw_only=True):
@@ -378,6 +388,8 @@ class State(Row, kw_only=True):
     apps: dict[str, App] = {}
     tokens: dict[str, Token] = {}
     repositories: dict[str, Repository] = {}
+    renamed: dict[str, str] = {}
+    """Old full name, in lower case, to the new one."""
 
     def now(self) -> datetime:
         """The server's time, whole seconds, UTC."""

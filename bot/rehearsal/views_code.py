@@ -250,7 +250,10 @@ def job(links: Links, repo: Repository, run: WorkflowRun, one: Job) -> Json:
         "created_at": stamp(one.created_at),
         "started_at": stamp(one.started_at),
         "completed_at": maybe(one.completed_at),
-        "steps": [],
+        "steps": [
+            {"name": step.name, "number": step.number, "status": step.status, "conclusion": step.conclusion}
+            for step in one.steps
+        ],
         "labels": one.labels,
         "runner_id": 1 if one.runner else None,
         "runner_name": one.runner,

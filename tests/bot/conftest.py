@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bot import event_cli, publish_cli
+from bot import event_cli, publish_cli, reconcile_cli
 from bot.github import Api, Pace, connect
 from bot.rehearsal import build, payloads
 from bot.rehearsal.faults import Fault
 from bot.rehearsal.server import Server, serve
-from bot.rehearsal.state import ChangedFile, CheckRun, Comment, Issue, Repository, State, dump, load
+from bot.rehearsal.state import ChangedFile, CheckRun, Comment, Issue, Repository, State, WorkflowRun, dump, load
 from levels.documents import decode, encode_line
 from levels.model import Attribution, Boundary, Outcome
 from levels.plan import Plan
@@ -29,6 +29,7 @@ TOKEN = "job-token"
 REPOSITORY = "NVIDIA-NeMo/Megatron-Bridge"
 BRIDGE = "src/megatron/bridge/models/gpt_provider.py"
 RUN_ID = 4711
+APP_LOGIN = "bridge-e2e[bot]"
 PROVIDER = 'class Qwen3Bridge:\n    """Maps names."""\n\n    def mapping(self):\n        return {"a": "b"}\n'
 
 
@@ -60,6 +61,29 @@ class World:
     server: Server | None = None
     attempt: int = 1
     run_id: int = RUN_ID
+    extra: dict[str, str] = field(default_factory=dict)
+    """More of a job's environment."""
+
+    def as_app(self) -> None:
+        """From now on the bot is a GitHub App of its own, and a released one."""
+        build.add_app(self.state, "bridge-e2e", name="Bridge e2e", owner="ours")
+        build.grant(self.state, TOKEN, app="bridge-e2e", repository=REPOSITORY)
+        self.extra = {"BRIDGE_E2E_BOT_LOGIN": APP_LOGIN, "BRIDGE_E2E_COMMIT": "c0ffee" + "0" * 34}
+
+    def asked(self, number: int, body: str, author: str = "wim") -> Plan:
+        """A comment, planned and received, in a workflow run of its own."""
+        self.run_id += 1
+        plan = self.planned(self.commented(number, body, author), "issue_comment")
+        self.receive(plan)
+        return plan
+
+    def happened(self, number: int, action: Any, **details: Any) -> Plan:  # noqa: ANN401 - literals of the payload
+        """An event of a pull request, planned and received, in a workflow run of its own."""
+        self.run_id += 1
+        event = payloads.pull_request(self.state, self.repo, self.pull(number), action, sender="wim", **details)
+        plan = self.planned(event)
+        self.receive(plan)
+        return plan
 
     def pull(self, number: int) -> Issue:
         return self.repo.issues[number]
@@ -111,6 +135,7 @@ class World:
             "GITHUB_API_URL": self.server.url,
             "GITHUB_RUN_ID": str(self.run_id),
             "GITHUB_RUN_ATTEMPT": str(self.attempt),
+            **self.extra,
             **more,
         }
 
@@ -140,6 +165,28 @@ class World:
         ended = publish_cli.report(arguments, environ=self.environ(**environ), pace=self.waits.pace(), err=err)
         assert ended == code, err.getvalue()
         return err.getvalue()
+
+    def reconcile(self, *, code: int = 0) -> str:
+        """`reconcile`, in a workflow run of its own; what it said."""
+        err = io.StringIO()
+        environ = self.environ(GITHUB_RUN_ID="9999")
+        assert reconcile_cli.main([], environ=environ, pace=self.waits.pace(), err=err) == code, err.getvalue()
+        return err.getvalue()
+
+    def workflow(self, plan: Plan) -> WorkflowRun:
+        """The workflow run of a plan as GitHub shows it: its legs are queued."""
+        jobs = [f"e2e / {leg.title} ({leg.id})" for leg in plan.legs]
+        run = build.add_run(
+            self.state,
+            self.repo,
+            self.repo.refs["refs/heads/main"],
+            event="issue_comment",
+            jobs=jobs,
+            run_id=self.run_id,
+        )
+        for job in run.jobs:
+            job.labels = ["self-hosted", "h100"]
+        return run
 
     def write(self, name: str, text: str) -> Path:
         file = self.folder / name

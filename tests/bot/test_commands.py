@@ -158,7 +158,7 @@ def test_the_help_shows_every_form(form: object) -> None:
         Rerun(failed=True),
         Cancel(),
         Help(),
-        Waive(suite=Suite.VERL, level=1, reason="a real reason"),
+        Waive(suite=Suite.VERL, level=1, reason="a known upstream bug"),
     ],
     ids=lambda command: type(command).__name__,
 )

@@ -107,8 +107,6 @@ def test_a_deleted_author_is_no_error() -> None:
             "closed",
             id="label-on-a-closed-one",
         ),
-        pytest.param(payload("pull_request.closed"), "pull_request_target", "closed", id="closed"),
-        pytest.param(payload("pull_request.converted_to_draft"), "pull_request_target", "draft", id="to-draft"),
         pytest.param(payload("pull_request.assigned"), "pull_request_target", "assigned", id="assigned"),
         pytest.param(payload("pull_request.opened"), "pull_request", "pull_request_target", id="wrong-trigger"),
         pytest.param(payload("issue_comment.created"), "issue_comment", "issue", id="comment-on-an-issue"),
@@ -122,6 +120,7 @@ def test_a_deleted_author_is_no_error() -> None:
             payload("merge_group.checks_requested", action="destroyed"), "merge_group", "destroyed", id="group-gone"
         ),
         pytest.param({}, "push", "push", id="push"),
+        pytest.param({}, "schedule", "only the reconciler", id="schedule"),
         pytest.param({}, "workflow_dispatch", "workflow_dispatch", id="dispatch"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from bot.events import Pull
 from bot.github import Api, connect
-from bot.ports import CheckConclusion, CheckPayload, CheckStatus, NotFoundError
+from bot.ports import CheckConclusion, CheckPayload, CheckRun, CheckStatus, NotFoundError
 from bot.rehearsal import build
 from bot.rehearsal.faults import Fault
 from bot.roles import Role
@@ -32,7 +32,7 @@ def check(world: World, conclusion: CheckConclusion | None = None) -> CheckPaylo
     return CheckPayload(
         name="bridge-e2e",
         head=world.head(1),
-        external_id="bridge-e2e:0123456789ab:1",
+        external_id="bridge-e2e:0123456789ab:1.1",
         status=CheckStatus.COMPLETED if conclusion else CheckStatus.QUEUED,
         conclusion=conclusion,
         title="title",
@@ -41,12 +41,16 @@ def check(world: World, conclusion: CheckConclusion | None = None) -> CheckPaylo
     )
 
 
+def is_ours(run: CheckRun) -> bool:
+    return run.external_id == "bridge-e2e:0123456789ab:1.1"
+
+
 CALLS: list[tuple[str, Callable[[Api, World], object]]] = [
     ("pull", lambda api, _: api.pulls.pull(1)),
     ("files", lambda api, _: api.pulls.files(1)),
     ("role", lambda api, _: api.roles.role("wim")),
     ("checks", lambda api, world: api.checks.on(world.head(1))),
-    ("create-check", lambda api, world: api.checks.create(check(world))),
+    ("create-check", lambda api, world: api.checks.create(check(world), is_ours)),
     ("comments", lambda api, _: api.comments.all(1)),
     ("create-comment", lambda api, _: api.comments.create(1, "body", lambda comment: comment.body == "body")),
 ]
@@ -67,7 +71,7 @@ def test_one_fault_changes_nothing(opened: Opened, fault: Fault, call: Callable[
 def test_an_update_survives_one_fault(opened: Opened, fault: Fault) -> None:
     with opened(msgspec.structs.replace(fault, method="PATCH")) as world:
         api = world.api()
-        created = api.checks.create(check(world))
+        created = api.checks.create(check(world), is_ours)
         api.checks.update(created, check(world, CheckConclusion.FAILURE))
         (run,) = world.checks(1)
         assert (run.status, run.conclusion) == ("completed", "failure")
@@ -190,7 +194,7 @@ def test_a_missing_pull_request_is_its_own_error(opened: Opened) -> None:
 def test_we_never_set_the_time_that_the_gate_trusts(opened: Opened) -> None:
     with opened() as world:
         api = world.api()
-        created = api.checks.create(check(world))
+        created = api.checks.create(check(world), is_ours)
         world.state.advance(500)
         api.checks.update(created, check(world, CheckConclusion.SUCCESS))
         assert world.server is not None

@@ -188,7 +188,7 @@ def test_the_head_repository_may_be_gone(opened: Opened) -> None:
 
 def test_a_merge_group_gets_an_answer_at_once(opened: Opened) -> None:
     with opened() as world:
-        for number, decision in ((1, Decision.NOT_ASKED), (2, Decision.NOT_NEEDED)):
+        for number, decision in ((1, Decision.UNPROVEN), (2, Decision.NOT_NEEDED)):
             pull = world.pull(number).pull
             assert pull
             event = payloads.merge_group(
@@ -209,8 +209,8 @@ COMMENTS = [
     pytest.param("/run-e2e dry-run", Decision.ANSWER, "dry-run", 0, id="dry-run"),
     pytest.param("/run-e2e explain", Decision.ANSWER, "explain", 0, id="explain"),
     pytest.param("/run-e2e help", Decision.ANSWER, "help", 0, id="help"),
-    pytest.param("/run-e2e rerun failed", Decision.ANSWER, "not-yet", 0, id="rerun"),
-    pytest.param("/run-e2e cancel", Decision.ANSWER, "not-yet", 0, id="cancel"),
+    pytest.param("/run-e2e rerun failed", Decision.ANSWER, "unusable", 0, id="rerun-of-nothing"),
+    pytest.param("/run-e2e cancel", Decision.ANSWER, "unusable", 0, id="cancel-of-nothing"),
     pytest.param("/run-e2e lvel=0", Decision.ANSWER, "misread", 0, id="typo"),
     pytest.param("/run-e2e help\n/run-e2e explain", Decision.ANSWER, "several", 0, id="two-questions"),
     pytest.param("/run-e2e help\n/run-e2e", Decision.RUN, "several", 2, id="question-and-run"),

@@ -31,6 +31,11 @@ from tests.levels.judging import COMMIT, judge
         pytest.param(GateState.QUEUE_LIMIT, "6 h", "action_required", "no runner came: 6 h", id="queue-limit"),
         pytest.param(GateState.WAIVED, "by ann: verl L2 Fail", "success", "Waived by ann: verl L2 Fail", id="waived"),
         pytest.param(GateState.SUPERSEDED, "", "cancelled", "superseded by a newer run", id="superseded"),
+        pytest.param(GateState.CANCELLED, "cancelled by wim", "cancelled", "cancelled by wim", id="cancelled"),
+        pytest.param(
+            GateState.CARRIED, "#1", "success", "proved on PR heads, not on the combination: #1", id="carried"
+        ),
+        pytest.param(GateState.UNPROVEN, "#1: no check", "failure", "not proven: #1: no check", id="unproven"),
         pytest.param(GateState.PLAN_CRASHED, "", "failure", "the plan could not be made", id="plan-crashed"),
         pytest.param(
             GateState.REFUSED, "no write access", "action_required", "not started: no write access", id="refused"

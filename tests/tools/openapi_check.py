@@ -24,8 +24,8 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "openapi" / "github-rest.json
 Json = Any
 """Any JSON value."""
 BASE = "urn:github-rest"
-UNDOCUMENTED_ERRORS = {400, 401, 403, 404, 409, 410, 422, 429}
-"""GitHub answers these everywhere; its description names them only here and there."""
+UNDOCUMENTED_ERRORS = {301, 400, 401, 403, 404, 409, 410, 422, 429}
+"""GitHub answers these everywhere (301 for a renamed repository); its description names them only here and there."""
 
 _FORMATS = FormatChecker(formats=())
 

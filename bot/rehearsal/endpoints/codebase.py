@@ -1,11 +1,11 @@
-"""Endpoints of repositories, commits, files, accounts, rate limits and workflow runs."""
+"""Endpoints of repositories, commits, files, accounts and rate limits."""
 
 from typing import Final
 from urllib.parse import unquote
 
 from bot.rehearsal import views, views_code
 from bot.rehearsal.call import Answer, Call, Problem, not_found
-from bot.rehearsal.state import Repository, WorkflowRun
+from bot.rehearsal.state import Repository
 
 COMMIT_FILES_PER_PAGE: Final = 300
 COMMIT_FILES: Final = 3_000
@@ -92,6 +92,22 @@ def get_ref(call: Call) -> Answer:
     return Answer(body={"ref": name, "node_id": name, "url": f"{url}/{name}", "object": target})
 
 
+def list_matching_refs(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/git/matching-refs/{ref}: every ref whose name begins so. All on one page."""
+    prefix, url = f"refs/{unquote(call.params['ref'])}", f"{call.links.repo(call.repo)}/git"
+    found = sorted((name, sha) for name, sha in call.repo.refs.items() if name.startswith(prefix))
+    rows = [
+        {
+            "ref": name,
+            "node_id": name,
+            "url": f"{url}/{name}",
+            "object": {"type": "commit", "sha": sha, "url": f"{url}/commits/{sha}"},
+        }
+        for name, sha in found
+    ]
+    return Answer(body=rows)
+
+
 def get_user(call: Call) -> Answer:
     """GET /user: 403 for an app's token, `GITHUB_TOKEN` included."""
     if call.actor.app:
@@ -114,31 +130,3 @@ def get_rate_limit(call: Call) -> Answer:
         "reset": int((rate.reset_at or now).timestamp()),
     }
     return Answer(body={"resources": {"core": core, "search": core, "graphql": core}, "rate": core})
-
-
-def _run(call: Call) -> WorkflowRun:
-    run = call.repo.runs.get(call.number("run_id"))
-    if run is None:
-        raise not_found()
-    return run
-
-
-def get_run(call: Call) -> Answer:
-    """GET /repos/{owner}/{repo}/actions/runs/{run_id}."""
-    return Answer(body=views_code.workflow_run(call.links, call.state, call.repo, _run(call)))
-
-
-def list_jobs(call: Call) -> Answer:
-    """GET /repos/{owner}/{repo}/actions/runs/{run_id}/jobs: of the last attempt, or with `filter=all` of every one."""
-    run = _run(call)
-    jobs = [job for job in run.jobs if call.query.get("filter") == "all" or job.attempt == run.attempt]
-    return call.listing([views_code.job(call.links, call.repo, run, job) for job in jobs], wrap="jobs")
-
-
-def cancel_run(call: Call) -> Answer:
-    """POST /repos/{owner}/{repo}/actions/runs/{run_id}/cancel: asked for, not done at once."""
-    run = _run(call)
-    if run.status == "completed":
-        raise Problem(409, "Cannot cancel a workflow run that is completed.")
-    run.cancel_requested = True
-    return Answer(status=202, body={})

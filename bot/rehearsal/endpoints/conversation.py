@@ -70,6 +70,17 @@ def list_comments(call: Call) -> Answer:
     return call.listing([views.comment(call.links, call.state, call.repo, one) for one in kept])
 
 
+def list_all_comments(call: Call) -> Answer:
+    """GET /repos/{owner}/{repo}/issues/comments: of every issue and pull request."""
+    since, by_update = call.query.get("since", ""), call.query.get("sort") == "updated"
+    found = sorted(
+        call.repo.comments.values(), key=lambda one: (one.updated_at if by_update else one.created_at, one.id)
+    )
+    kept = [one for one in found if views.stamp(one.updated_at) >= since]
+    ordered = kept[::-1] if call.query.get("direction") == "desc" else kept
+    return call.listing([views.comment(call.links, call.state, call.repo, one) for one in ordered])
+
+
 def get_comment(call: Call) -> Answer:
     """GET /repos/{owner}/{repo}/issues/comments/{comment_id}."""
     return _shown(call, _comment(call))

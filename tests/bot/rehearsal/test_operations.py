@@ -218,6 +218,25 @@ def _(repo: Repository, world: World, _session: Session) -> Result:
     return [annotation.message for annotation in run.get_annotations()]
 
 
+@operation("GET", f"{REPO}/issues/comments", ["second", "first"])
+def _(repo: Repository, world: World, _session: Session) -> Result:
+    for body in ("first", "second"):
+        build.add_comment(world.state, world.repo, 1, author="wim", body=body)
+    return [comment.body for comment in repo.get_issues_comments(sort="updated", direction="desc")]
+
+
+@operation("GET", f"{REPO}/git/matching-refs/{{ref}}", ["refs/heads/main"])
+def _(repo: Repository, _world: World, _session: Session) -> Result:
+    _, rows = repo.requester.requestJsonAndCheck("GET", f"{repo.url}/git/matching-refs/heads/ma")
+    return [row["ref"] for row in rows]
+
+
+@operation("GET", f"{REPO}/actions/runs", [77])
+def _(repo: Repository, world: World, _session: Session) -> Result:
+    build.add_run(world.state, world.repo, world.head, event="push", run_id=78)
+    return [run.id for run in repo.get_workflow_runs(event="pull_request_target")]
+
+
 @operation("GET", RUN, "pull_request_target")
 def _(repo: Repository, _world: World, _session: Session) -> Result:
     return repo.get_workflow_run(77).event

@@ -13,11 +13,12 @@ ROOT = Path(__file__).parents[3]
 E2E = ROOT / ".github" / "workflows" / "e2e.yml"
 CALLER = ROOT / "examples" / "bridge-e2e.yml"
 COMPOSITES = (ROOT / "bot" / "action.yml", ROOT / "action" / "action.yml")
-HOSTED = {"plan", "receipt", "judge-smoke", "judge", "report"}
+HOSTED = {"plan", "receipt", "reconcile", "judge-smoke", "judge", "report"}
 ON_GPU = {"smoke", "deep"}
 GRANTS = {
     "plan": {"contents": "read", "pull-requests": "read", "checks": "read"},
     "receipt": {"contents": "read", "checks": "write", "pull-requests": "write"},
+    "reconcile": {"actions": "write", "contents": "read", "checks": "write", "pull-requests": "write"},
     "smoke": {"contents": "read"},
     "judge-smoke": {"contents": "read"},
     "deep": {"contents": "read"},
@@ -63,8 +64,27 @@ def test_the_caller_grants_what_the_jobs_ask_for_and_nothing_else() -> None:
     assert "secrets" not in caller["jobs"]["e2e"]
 
 
-def test_the_caller_listens_to_no_event_that_can_write_the_cache_and_never_to_pull_request() -> None:
-    assert set(load(CALLER)["on"]) == {"pull_request_target", "issue_comment", "merge_group"}
+def test_the_caller_listens_to_what_we_answer_and_never_to_pull_request() -> None:
+    assert set(load(CALLER)["on"]) == {"pull_request_target", "issue_comment", "merge_group", "schedule"}
+
+
+def test_a_schedule_which_can_write_the_cache_starts_the_reconciler_alone() -> None:
+    """`plan` decides `ignored` for it (tests/bot/test_events.py); legs start after `run` alone."""
+    assert "github.event_name == 'schedule'" in JOBS["reconcile"]["if"]
+    for name in ON_GPU | {"judge-smoke"}:
+        needs = JOBS[name]["if"]
+        assert "decision == 'run'" in needs or "needs.judge-smoke.result == 'success'" in needs
+    assert "decision != 'ignored'" in JOBS["receipt"]["if"]
+
+
+def test_only_the_reconciler_may_end_runs() -> None:
+    assert [name for name, grants in GRANTS.items() if "actions" in grants] == ["reconcile"]
+
+
+def test_the_reconciler_follows_the_receipt_which_closes_the_checks_first() -> None:
+    assert JOBS["reconcile"]["needs"] == ["plan", "receipt"]
+    for name in ON_GPU:
+        assert JOBS[name]["name"].endswith("(${{ matrix.leg }})")
 
 
 def test_the_caller_stays_short_and_names_a_full_commit() -> None:
@@ -102,9 +122,9 @@ def test_no_secret_and_no_cache_anywhere() -> None:
 
 def test_only_jobs_that_run_no_foreign_code_hold_a_token() -> None:
     holders = {name for name, step in steps() if "github.token" in str(step)}
-    assert holders == {"plan", "receipt", "report"}
+    assert holders == {"plan", "receipt", "reconcile", "report"}
     writers = {name for name, grants in GRANTS.items() if "write" in grants.values()}
-    assert writers == {"receipt", "report"}
+    assert writers == {"receipt", "reconcile", "report"}
     assert {name for name, step in steps() if step.get("uses", "").startswith("actions/download-artifact")} == {
         "judge-smoke",
         "judge",
@@ -180,8 +200,8 @@ def test_the_report_runs_whatever_happened_and_the_judge_whenever_something_ran(
     assert JOBS["report"]["if"].startswith("${{ always() && ")
     assert "needs.plan.result != 'success'" in JOBS["report"]["if"]
     assert JOBS["judge"]["if"].startswith("${{ always() && ")
-    assert set(JOBS["report"]["needs"]) == set(JOBS) - {"report"}
-    assert set(JOBS["judge"]["needs"]) == set(JOBS) - {"report", "judge"}
+    assert set(JOBS["report"]["needs"]) == set(JOBS) - {"report", "reconcile"}
+    assert set(JOBS["judge"]["needs"]) == set(JOBS) - {"report", "judge", "reconcile"}
 
 
 @pytest.mark.parametrize("name", sorted(ON_GPU))
