@@ -114,7 +114,9 @@ def level(suite: Suite, **changes: object) -> Level:
     )
     kept = {"metrics-logged", "learning-signal"} if suite is Suite.VERL else set()
     criteria = tuple(item for item in plain.criteria if item.id in kept)
-    bare = msgspec.structs.replace(plain, variants=(), requirements=(), bridge_tests=(), criteria=criteria)
+    bare = msgspec.structs.replace(
+        plain, variants=(), requirements=(), bridge_tests=(), suite_tests=(), criteria=criteria
+    )
     return msgspec.structs.replace(bare, phases=(msgspec.structs.replace(phase, **changes),))
 
 
