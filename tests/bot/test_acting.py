@@ -306,7 +306,7 @@ def test_the_plain_token_reuses_nothing(opened: Opened) -> None:
 def test_every_command_of_one_comment_is_answered_in_one_reply_and_one_acts(opened: Opened) -> None:
     with opened() as world:
         run(world)
-        body = "/run-e2e help\n/run-e2e cancel\n/run-e2e rerun\n/run-e2e cancl"
+        body = "/run-e2e help\n/run-e2e cancel\n/run-e2e rerun\n/run-e2e cancle"
         before = len(replies(world))
         assert world.asked(1, body).decision is Decision.CANCEL
         (reply,) = replies(world)[before:]
